@@ -1,0 +1,347 @@
+//! Batches and tenants: create, find, seal, finish, and how far they are.
+
+use std::collections::BTreeMap;
+
+use sqlx::types::Json;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::{Error, Store};
+
+/// A tenant, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TenantId(pub(crate) i32);
+
+/// Names a batch in the database: its partition and its number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct BatchKey {
+    pub(crate) part: i32,
+    pub(crate) id: i64,
+}
+
+impl BatchKey {
+    /// The batch's number, as in logs and notifications.
+    #[must_use]
+    pub fn id(self) -> i64 {
+        self.id
+    }
+}
+
+/// Where a batch is in its life; `migrations/README.md` draws it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BatchState {
+    /// Takes appends; workers already solve.
+    Open,
+    /// Complete input, being solved.
+    Sealed,
+    /// Every puzzle has an outcome.
+    Succeeded,
+    /// Being cancelled.
+    Cancelling,
+    /// Cancelled.
+    Cancelled,
+}
+
+impl BatchState {
+    /// Whether nothing will change any more.
+    #[must_use]
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Cancelled)
+    }
+}
+
+impl TryFrom<i16> for BatchState {
+    type Error = Error;
+
+    fn try_from(number: i16) -> Result<Self, Error> {
+        Ok(match number {
+            1 => Self::Open,
+            2 => Self::Sealed,
+            3 => Self::Succeeded,
+            4 => Self::Cancelling,
+            5 => Self::Cancelled,
+            other => return Err(Error::Unknown { what: "batch state", value: other.into() }),
+        })
+    }
+}
+
+/// What a client asks for when it creates a batch. Limits are checked by the caller and held by constraints.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewBatch {
+    /// Its name, unique for the tenant: 4 to 63 of `[a-z0-9-]`.
+    pub name: String,
+    /// Whether the client chose the name: a name made by the server says nothing when a request is repeated.
+    pub name_is_chosen: bool,
+    /// Finds the same batch again when the request is repeated.
+    pub request_id: Option<Uuid>,
+    /// Placements counted at the most for one puzzle; 0: none.
+    pub placement_limit: u64,
+    /// 0 to 9.
+    pub priority: i16,
+    /// For people.
+    pub display_name: String,
+    /// For programs.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// A batch as it stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Batch {
+    /// Names it in the database.
+    pub key: BatchKey,
+    /// Names it for its tenant.
+    pub name: String,
+    /// Where it is in its life.
+    pub state: BatchState,
+    /// Placements counted at the most for one puzzle; 0: none.
+    pub placement_limit: u64,
+    /// 0 to 9.
+    pub priority: i16,
+    /// For people.
+    pub display_name: String,
+    /// For programs.
+    pub labels: BTreeMap<String, String>,
+    /// Puzzles appended so far.
+    pub puzzle_count: u64,
+    /// When it was created.
+    pub created_at: OffsetDateTime,
+    /// When it was sealed.
+    pub sealed_at: Option<OffsetDateTime>,
+    /// When it ended.
+    pub ended_at: Option<OffsetDateTime>,
+    /// When its rows may go.
+    pub expires_at: Option<OffsetDateTime>,
+}
+
+/// How a create ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Created {
+    /// It was made now.
+    New(Batch),
+    /// It was there with the same options.
+    Existing(Batch),
+    /// The name or the request id is taken by a batch with other options.
+    Taken(Batch),
+}
+
+/// Sums over the finished ranges of a batch, in puzzles (placements in placements).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[allow(missing_docs, reason = "the fields are the outcomes, by their names")]
+pub struct Progress {
+    /// Puzzles with an outcome.
+    pub done: u64,
+    pub unique: u64,
+    pub multiple: u64,
+    pub no_solution: u64,
+    pub invalid: u64,
+    pub undecided: u64,
+    pub failed: u64,
+    pub cancelled: u64,
+    /// Puzzles whose placements were over the limit.
+    pub over_limit: u64,
+    /// Placements of all the puzzles that were counted to the end.
+    pub placements: u64,
+}
+
+struct BatchRow {
+    id: i64,
+    part: i32,
+    name: String,
+    state: i16,
+    placement_limit: i64,
+    priority: i16,
+    display_name: String,
+    labels: Json<BTreeMap<String, String>>,
+    puzzle_count: i64,
+    created_at: OffsetDateTime,
+    sealed_at: Option<OffsetDateTime>,
+    ended_at: Option<OffsetDateTime>,
+    expires_at: Option<OffsetDateTime>,
+}
+
+impl TryFrom<BatchRow> for Batch {
+    type Error = Error;
+
+    fn try_from(row: BatchRow) -> Result<Self, Error> {
+        Ok(Self {
+            key: BatchKey { part: row.part, id: row.id },
+            name: row.name,
+            state: row.state.try_into()?,
+            placement_limit: unsigned(row.placement_limit)?,
+            priority: row.priority,
+            display_name: row.display_name,
+            labels: row.labels.0,
+            puzzle_count: unsigned(row.puzzle_count)?,
+            created_at: row.created_at,
+            sealed_at: row.sealed_at,
+            ended_at: row.ended_at,
+            expires_at: row.expires_at,
+        })
+    }
+}
+
+/// A count of the database, which has no unsigned numbers.
+pub(crate) fn unsigned(value: i64) -> Result<u64, Error> {
+    u64::try_from(value).map_err(|_| Error::Unknown { what: "count", value })
+}
+
+/// A count for the database. Beyond its range only by a fault of the caller, and then no row matches.
+pub(crate) fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+impl Store {
+    /// The tenant of that name, if it has ever been named.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn find_tenant(&self, name: &str) -> Result<Option<TenantId>, Error> {
+        let found = sqlx::query_scalar!("select id from tenant where name = $1", name)
+            .fetch_optional(&self.pool)
+            .await?;
+        Ok(found.map(TenantId))
+    }
+
+    /// The tenant of that name; made when it is named for the first time.
+    ///
+    /// # Errors
+    /// [`Error::Database`], also for a name against the rules.
+    pub async fn tenant(&self, name: &str) -> Result<TenantId, Error> {
+        if let Some(tenant) = self.find_tenant(name).await? {
+            return Ok(tenant);
+        }
+        // A racing insert of the same name wins quietly: both then read the same row.
+        let id = sqlx::query_scalar!(
+            "insert into tenant (name) values ($1) on conflict (name) do update set name = excluded.name returning id",
+            name
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(TenantId(id))
+    }
+
+    /// Makes a batch, or finds the one that an earlier try of the same request made.
+    ///
+    /// # Errors
+    /// [`Error::BatchNotFound`] when the name is held by a deleted batch; [`Error::Database`].
+    pub async fn create_batch(&self, tenant: TenantId, new: &NewBatch) -> Result<Created, Error> {
+        let row = sqlx::query_as!(
+            BatchRow,
+            r#"
+            insert into batch (part, tenant_id, name, request_id, placement_limit, priority, display_name, labels)
+            values ((extract(epoch from now())::bigint / 86400)::int, $1, $2, $3, $4, $5, $6, $7)
+            on conflict do nothing
+            returning id, part, name, state, placement_limit, priority, display_name,
+                labels as "labels: Json<BTreeMap<String, String>>", puzzle_count, created_at, sealed_at, ended_at, expires_at
+            "#,
+            tenant.0,
+            new.name,
+            new.request_id,
+            signed(new.placement_limit),
+            new.priority,
+            new.display_name,
+            Json(&new.labels) as _,
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        if let Some(row) = row {
+            return Ok(Created::New(row.try_into()?));
+        }
+        let existing: Batch = self.twin(tenant, new).await?.ok_or(Error::BatchNotFound)?.try_into()?;
+        let same_options = existing.placement_limit == new.placement_limit
+            && existing.priority == new.priority
+            && existing.display_name == new.display_name
+            && existing.labels == new.labels
+            && (!new.name_is_chosen || existing.name == new.name);
+        Ok(if same_options { Created::Existing(existing) } else { Created::Taken(existing) })
+    }
+
+    /// The batch that stands in the way of a create: by request id first, for that is what a repeat carries.
+    async fn twin(&self, tenant: TenantId, new: &NewBatch) -> Result<Option<BatchRow>, Error> {
+        Ok(sqlx::query_as!(
+            BatchRow,
+            r#"
+            select id, part, name, state, placement_limit, priority, display_name,
+                labels as "labels: Json<BTreeMap<String, String>>", puzzle_count, created_at, sealed_at, ended_at, expires_at
+            from batch
+            where tenant_id = $1 and (name = $2 or request_id = $3) and deleted_at is null
+            order by request_id is not distinct from $3 desc
+            limit 1
+            "#,
+            tenant.0,
+            new.name,
+            new.request_id,
+        )
+        .fetch_optional(&self.pool)
+        .await?)
+    }
+
+    /// Finds a tenant's batch by its name.
+    ///
+    /// # Errors
+    /// [`Error::BatchNotFound`], [`Error::Database`].
+    pub async fn batch(&self, tenant: TenantId, name: &str) -> Result<Batch, Error> {
+        sqlx::query_as!(
+            BatchRow,
+            r#"
+            select id, part, name, state, placement_limit, priority, display_name,
+                labels as "labels: Json<BTreeMap<String, String>>", puzzle_count, created_at, sealed_at, ended_at, expires_at
+            from batch
+            where tenant_id = $1 and name = $2 and deleted_at is null
+            "#,
+            tenant.0,
+            name,
+        )
+        .fetch_optional(&self.pool)
+        .await?
+        .ok_or(Error::BatchNotFound)?
+        .try_into()
+    }
+
+    /// How far a batch is.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn progress(&self, key: BatchKey) -> Result<Progress, Error> {
+        let row = sqlx::query_file!("queries/progress.sql", key.part, key.id).fetch_one(&self.pool).await?;
+        Ok(Progress {
+            done: unsigned(row.done)?,
+            unique: unsigned(row.unique)?,
+            multiple: unsigned(row.multiple)?,
+            no_solution: unsigned(row.no_solution)?,
+            invalid: unsigned(row.invalid)?,
+            undecided: unsigned(row.undecided)?,
+            failed: unsigned(row.failed)?,
+            cancelled: unsigned(row.cancelled)?,
+            over_limit: unsigned(row.over_limit)?,
+            placements: unsigned(row.placements)?,
+        })
+    }
+
+    /// Closes an open batch at exactly `puzzle_count` puzzles. Returns whether it did; `false`: it is not open, or not at that
+    /// count, and the caller reads which.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn seal(&self, key: BatchKey, puzzle_count: u64) -> Result<bool, Error> {
+        let done = sqlx::query!(
+            "update batch set state = 2, sealed_at = now()
+             where id = $1 and state = 1 and puzzle_count = $2 and deleted_at is null",
+            key.id,
+            signed(puzzle_count)
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    /// Ends the sealed batches that have no job left: the one named, or all. Returns their numbers and names. Call it on a
+    /// [`crate::Durability::Synchronous`] store: its commit makes all earlier results durable.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn finish(&self, id: Option<i64>) -> Result<Vec<(i64, String)>, Error> {
+        let rows = sqlx::query_file!("queries/finish.sql", id as _).fetch_all(&self.pool).await?;
+        Ok(rows.into_iter().map(|row| (row.id, row.name)).collect())
+    }
+}

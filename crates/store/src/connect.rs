@@ -1,0 +1,166 @@
+//! Connecting to PostgreSQL: the pool, its limits, and errors that say what is wrong.
+
+use std::{str::FromStr, time::Duration};
+
+use sqlx::{
+    Connection as _, PgConnection, PgPool,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+
+use crate::Error;
+
+/// The oldest major version of PostgreSQL that will do.
+const VERSION_MIN: u32 = 14;
+/// How long the first connection may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a caller waits for a connection of the pool.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// No statement of the house takes longer; one that does is stuck.
+const STATEMENT_TIMEOUT: &str = "60s";
+/// No transaction of the house stays open between statements.
+const IDLE_IN_TRANSACTION_TIMEOUT: &str = "10s";
+
+/// When a commit is reported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Durability {
+    /// After it is on disk.
+    Synchronous,
+    /// At once; a crash of the database may lose the last moments. For workers: their jobs are then still in place.
+    Asynchronous,
+}
+
+/// How to connect.
+#[derive(Clone)]
+pub struct Config {
+    /// `postgres://…`; may hold a password, so it is never printed.
+    pub url: String,
+    /// Connections at the most.
+    pub connections_max: u32,
+    /// When commits are reported.
+    pub durability: Durability,
+    /// What `pg_stat_activity` shows.
+    pub application_name: String,
+}
+
+/// The way to the database; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pub(crate) pool: PgPool,
+    pub(crate) database: String,
+}
+
+impl Store {
+    /// Connects and checks the server's version.
+    ///
+    /// # Errors
+    /// [`Error::BadUrl`], [`Error::Unavailable`] with the real cause, [`Error::TooOld`].
+    pub async fn connect(config: &Config) -> Result<Self, Error> {
+        let options = options(config)?;
+        let database = describe(&options);
+        // One plain connection first: the pool would hide the cause behind its own time-out.
+        let version = tokio::time::timeout(CONNECT_TIMEOUT, first_look(&options))
+            .await
+            .map_err(|_| unavailable(&database, &format!("no answer within {CONNECT_TIMEOUT:?}")))?
+            .map_err(|error| unavailable(&database, &reason(&error)))?;
+        if version < VERSION_MIN {
+            return Err(Error::TooOld { database, found: version, needed: VERSION_MIN });
+        }
+        let pool = PgPoolOptions::new()
+            .max_connections(config.connections_max)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_lazy_with(options);
+        Ok(Self { pool, database })
+    }
+
+    /// Which database this is, without its password: for messages and logs.
+    #[must_use]
+    pub fn database(&self) -> &str {
+        &self.database
+    }
+
+    /// Closes all connections and waits for those in use.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+fn options(config: &Config) -> Result<PgConnectOptions, Error> {
+    let synchronous_commit = match config.durability {
+        Durability::Synchronous => "on",
+        Durability::Asynchronous => "off",
+    };
+    Ok(parse(&config.url)?.application_name(&config.application_name).options([
+        ("synchronous_commit", synchronous_commit),
+        ("statement_timeout", STATEMENT_TIMEOUT),
+        ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_TIMEOUT),
+        ("TimeZone", "UTC"),
+        // "already exists, skipping" is no news.
+        ("client_min_messages", "warning"),
+    ]))
+}
+
+fn parse(url: &str) -> Result<PgConnectOptions, Error> {
+    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+        return Err(Error::BadUrl("the database URL must begin with postgres://".to_owned()));
+    }
+    PgConnectOptions::from_str(url)
+        .map_err(|error| Error::BadUrl(format!("the database URL cannot be read: {}", reason(&error))))
+}
+
+async fn first_look(options: &PgConnectOptions) -> Result<u32, sqlx::Error> {
+    let mut connection = PgConnection::connect_with(options).await?;
+    let version: String =
+        sqlx::query_scalar("select current_setting('server_version_num')").fetch_one(&mut connection).await?;
+    connection.close().await?;
+    Ok(version.parse::<u32>().unwrap_or(0) / 10_000)
+}
+
+/// The database that a URL names, without its password: for messages and logs.
+#[must_use]
+pub fn describe_url(url: &str) -> String {
+    parse(url).map_or_else(|_| "(unreadable URL)".to_owned(), |options| describe(&options))
+}
+
+fn describe(options: &PgConnectOptions) -> String {
+    let database = options.get_database().unwrap_or("");
+    let user = options.get_username();
+    match options.get_socket() {
+        Some(socket) => format!("{database:?} at {} (user {user})", socket.display()),
+        None => format!("{database:?} at {}:{} (user {user})", options.get_host(), options.get_port()),
+    }
+}
+
+fn unavailable(database: &str, reason: &str) -> Error {
+    Error::Unavailable { database: database.to_owned(), reason: reason.to_owned() }
+}
+
+/// The cause in one line, without the wrapping that sqlx puts around it.
+fn reason(error: &sqlx::Error) -> String {
+    let text = match error {
+        sqlx::Error::Database(database) => database.message().to_owned(),
+        sqlx::Error::Io(io) => io.to_string(),
+        sqlx::Error::Configuration(inner) => inner.to_string(),
+        other => other.to_string(),
+    };
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_described_url_shows_no_password() {
+        let shown = describe_url("postgres://alice:s3cret@db.example:6000/sudoku");
+        assert_eq!(shown, "\"sudoku\" at db.example:6000 (user alice)");
+        let socket = describe_url("postgres://bob@localhost/x?host=%2Ftmp%2Fpg");
+        assert_eq!(socket, "\"x\" at /tmp/pg (user bob)");
+    }
+
+    #[test]
+    fn a_url_of_another_kind_is_refused_by_name() {
+        assert!(
+            matches!(parse("mysql://localhost/x"), Err(Error::BadUrl(text)) if text.contains("postgres://"))
+        );
+    }
+}

@@ -1,0 +1,22 @@
+//! All SQL of the house: batches, chunks, jobs, leases, results, tenants.
+//!
+//! Payloads and verdicts are opaque bytes here; only a version number says how they are packed. Every change of state is one
+//! statement, guarded or fenced, so a dropped future leaves either all of it or nothing.
+#![forbid(unsafe_code)]
+
+mod batches;
+mod chunks;
+mod connect;
+mod error;
+mod jobs;
+mod migrate;
+mod results;
+mod wake;
+
+pub use batches::{Batch, BatchKey, BatchState, Created, NewBatch, Progress, TenantId};
+pub use chunks::{Append, CHUNK_PUZZLES_MAX, Chunk, Piece, PiecePuzzles};
+pub use connect::{Config, Durability, Store, describe_url};
+pub use error::Error;
+pub use jobs::{Completion, Job, JobKey, OutcomeCounts, WorkerId};
+pub use results::ResultRange;
+pub use wake::{Waker, Wakes};

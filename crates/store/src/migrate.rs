@@ -1,0 +1,72 @@
+//! Bringing the schema up to date, from any number of processes at once.
+
+use sqlx::migrate::Migrator;
+
+use crate::{Error, Store};
+
+static MIGRATOR: Migrator = sqlx::migrate!("../../migrations");
+
+/// Days for which partitions are made ahead: today, and enough that a weekend without a server is no accident.
+const PARTITION_DAYS_AHEAD: i32 = 7;
+
+impl Store {
+    /// Brings the schema up to date and makes the partitions of the coming days. Safe to run at once from many processes: one
+    /// does the work under an advisory lock, the others wait. Does nothing (and needs no rights to change the schema) when
+    /// all is there. Migrations of a newer version are left alone, so an older program still starts after a roll-back.
+    ///
+    /// # Errors
+    /// [`Error::Migrate`] or [`Error::Database`].
+    pub async fn migrate(&self) -> Result<(), Error> {
+        if !self.is_current().await? {
+            let mut migrator = Migrator::with_migrations(MIGRATOR.iter().cloned().collect());
+            migrator.set_ignore_missing(true);
+            migrator.run(&self.pool).await?;
+        }
+        self.ensure_partitions().await
+    }
+
+    /// Makes the partitions from today on, as far as they are missing.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn ensure_partitions(&self) -> Result<(), Error> {
+        let missing = sqlx::query_scalar!(
+            r#"
+            select day as "day!"
+            from generate_series(
+                (extract(epoch from now())::bigint / 86400)::int,
+                (extract(epoch from now())::bigint / 86400)::int + $1::int
+            ) as day
+            where to_regclass('payload_' || day) is null
+                or to_regclass('result_' || day) is null
+                or to_regclass('result_piece_' || day) is null
+            "#,
+            PARTITION_DAYS_AHEAD
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        for day in missing {
+            sqlx::query!("select ensure_partitions($1)::text as done", day).fetch_one(&self.pool).await?;
+        }
+        Ok(())
+    }
+
+    async fn is_current(&self) -> Result<bool, Error> {
+        // Not by macro: this table belongs to sqlx and may not be there yet.
+        let present: bool = sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null")
+            .fetch_one(&self.pool)
+            .await?;
+        if !present {
+            return Ok(false);
+        }
+        let applied: Vec<(i64, Vec<u8>)> =
+            sqlx::query_as("select version, checksum from _sqlx_migrations where success")
+                .fetch_all(&self.pool)
+                .await?;
+        Ok(MIGRATOR.iter().all(|migration| {
+            applied.iter().any(|(version, checksum)| {
+                *version == migration.version && checksum[..] == migration.checksum[..]
+            })
+        }))
+    }
+}

@@ -1,0 +1,158 @@
+//! Waking: one LISTEN connection a process, fanned out to all its waiters.
+//!
+//! A notification is a hint: it is lost while the connection is made anew. Every waiter therefore arms itself *before* it
+//! looks at the tables, and looks again after a bounded wait whatever happens.
+
+use std::time::Duration;
+
+use sqlx::postgres::PgListener;
+use tokio::{sync::broadcast, task::JoinHandle, time::Instant};
+
+use crate::{Error, Store};
+
+const JOB_CHANNEL: &str = "sudoku_job";
+const RESULT_CHANNEL: &str = "sudoku_result";
+/// Wakes that a slow waiter may be behind; beyond that it is told to look anyway.
+const BACKLOG_MAX: usize = 256;
+/// Pause before a lost LISTEN connection is tried again.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
+
+/// What happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Wake {
+    /// Jobs are waiting.
+    Jobs,
+    /// This batch has new results, or ended.
+    Results(i64),
+    /// Something may have been missed.
+    All,
+}
+
+/// Listens for one process.
+#[derive(Debug)]
+pub struct Waker {
+    sender: broadcast::Sender<Wake>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Waker {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Waker {
+    /// Begins to listen. Never fails: without a connection the waiters live by their bounded waits.
+    #[must_use]
+    pub fn start(store: Store) -> Self {
+        let (sender, _) = broadcast::channel(BACKLOG_MAX);
+        let task = tokio::spawn(listen(store, sender.clone()));
+        Self { sender, task }
+    }
+
+    /// Arms a waiter for new jobs.
+    #[must_use]
+    pub fn jobs(&self) -> Wakes {
+        Wakes { receiver: self.sender.subscribe(), wanted: Wake::Jobs }
+    }
+
+    /// Arms a waiter for a batch's results and its end.
+    #[must_use]
+    pub fn results(&self, batch_id: i64) -> Wakes {
+        Wakes { receiver: self.sender.subscribe(), wanted: Wake::Results(batch_id) }
+    }
+}
+
+/// One waiter. What comes between two waits is kept, so nothing is missed between a look and the next wait.
+#[derive(Debug)]
+pub struct Wakes {
+    receiver: broadcast::Receiver<Wake>,
+    wanted: Wake,
+}
+
+impl Wakes {
+    /// Forgets what has come so far: call it right before looking at the tables.
+    pub fn arm(&mut self) {
+        self.receiver = self.receiver.resubscribe();
+    }
+
+    /// Waits for a wake, at most `wait` and a jitter of up to a quarter more, so that many waiters do not look in step.
+    pub async fn wait(&mut self, wait: Duration) {
+        let deadline = Instant::now() + wait + jitter(wait / 4);
+        loop {
+            match tokio::time::timeout_at(deadline, self.receiver.recv()).await {
+                Ok(Ok(wake)) if wake == self.wanted || wake == Wake::All => return,
+                Ok(Ok(_)) => {}
+                Ok(Err(broadcast::error::RecvError::Lagged(_))) | Err(_) => return,
+                Ok(Err(broadcast::error::RecvError::Closed)) => {
+                    tokio::time::sleep_until(deadline).await;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn jitter(up_to: Duration) -> Duration {
+    let random = uuid::Uuid::new_v4().as_u128();
+    let thousandths = u32::try_from(random % 1_000).unwrap_or(0);
+    up_to * thousandths / 1_000
+}
+
+async fn listen(store: Store, sender: broadcast::Sender<Wake>) {
+    loop {
+        match listen_once(&store, &sender).await {
+            Ok(()) => tracing::warn!("the listening connection was lost; listening again"),
+            Err(error) => tracing::warn!(%error, "cannot listen for notifications; trying again"),
+        }
+        wake_all(&sender);
+        tokio::time::sleep(RECONNECT_PAUSE).await;
+    }
+}
+
+/// Listens until the connection breaks.
+async fn listen_once(store: &Store, sender: &broadcast::Sender<Wake>) -> Result<(), Error> {
+    let mut listener = PgListener::connect_with(&store.pool).await?;
+    // Off: a broken connection must be seen here, since what was sent meanwhile is lost.
+    listener.eager_reconnect(false);
+    listener.listen_all([JOB_CHANNEL, RESULT_CHANNEL]).await?;
+    wake_all(sender);
+    while let Some(notification) = listener.try_recv().await? {
+        let wake = match notification.channel() {
+            JOB_CHANNEL => Wake::Jobs,
+            _ => notification.payload().parse().map_or(Wake::All, Wake::Results),
+        };
+        // No receiver is no error: nobody waits just now.
+        sender.send(wake).ok();
+    }
+    Ok(())
+}
+
+fn wake_all(sender: &broadcast::Sender<Wake>) {
+    sender.send(Wake::All).ok();
+}
+
+impl Store {
+    /// Tells every process that these batches have new results or ended. Costs a commit lock of the whole database: debounce it.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn notify_results(&self, batches: &[i64]) -> Result<(), Error> {
+        sqlx::query!(
+            r#"select count(pg_notify('sudoku_result', id::text)) as "sent!" from unnest($1::bigint[]) as id"#,
+            batches
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        Ok(())
+    }
+
+    /// Tells every process that jobs are waiting.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn notify_jobs(&self) -> Result<(), Error> {
+        sqlx::query!("select pg_notify('sudoku_job', '')::text as sent").fetch_one(&self.pool).await?;
+        Ok(())
+    }
+}
