@@ -1,0 +1,178 @@
+//! One connection to a server, and the unary calls.
+
+use std::{collections::HashMap, time::Duration};
+
+use proto::v1::{self, batch_service_client::BatchServiceClient};
+use tonic::{
+    Request,
+    metadata::{Ascii, MetadataValue},
+    transport::{Channel, Endpoint},
+};
+
+use crate::{
+    Error, MESSAGE_PUZZLES,
+    error::root_cause,
+    results::{Results, Start},
+};
+
+const TENANT_KEY: &str = "sudoku-tenant";
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes of a window: a stream's, and a connection's for 32 of them and one call more.
+const STREAM_WINDOW: u32 = 256 << 10;
+const CONNECTION_WINDOW: u32 = 33 * STREAM_WINDOW;
+
+/// What to create.
+#[derive(Clone, Default, Debug)]
+pub struct NewBatch {
+    /// 4 to 63 of `[a-z0-9-]`; empty: the server makes one.
+    pub id: String,
+    /// Placements to count at the most for one puzzle; 0: none; `None`: the server's default.
+    pub placement_limit: Option<u64>,
+    /// 0 to 9.
+    pub priority: u8,
+    /// For people.
+    pub display_name: String,
+    /// For programs.
+    pub labels: HashMap<String, String>,
+}
+
+/// A connected client; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Client {
+    batches: BatchServiceClient<Channel>,
+    tenant: Option<MetadataValue<Ascii>>,
+}
+
+impl Client {
+    /// Connects to a server such as `http://127.0.0.1:50051`.
+    ///
+    /// # Errors
+    /// [`Error::BadUrl`], [`Error::Unreachable`].
+    pub async fn connect(url: &str) -> Result<Self, Error> {
+        let bad = |reason: String| Error::BadUrl { url: url.to_owned(), reason };
+        if !url.starts_with("http://") {
+            return Err(bad("it must begin with http://".to_owned()));
+        }
+        let endpoint = Endpoint::from_shared(url.to_owned())
+            .map_err(|error| bad(root_cause(&error)))?
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .http2_keep_alive_interval(KEEPALIVE_INTERVAL)
+            .keep_alive_timeout(KEEPALIVE_TIMEOUT);
+        let channel = endpoint
+            .connect()
+            .await
+            .map_err(|error| Error::Unreachable { url: url.to_owned(), reason: root_cause(&error) })?;
+        Ok(Self { batches: BatchServiceClient::new(channel), tenant: None })
+    }
+
+    /// Speaks for a tenant other than the default one.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] for a name that cannot travel as metadata.
+    pub fn with_tenant(mut self, name: &str) -> Result<Self, Error> {
+        let value = name.parse().map_err(|_| Error::Contract("a tenant's name is 1 to 63 of [a-z0-9-]"))?;
+        self.tenant = Some(value);
+        Ok(self)
+    }
+
+    fn request<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        if let Some(tenant) = &self.tenant {
+            request.metadata_mut().insert(TENANT_KEY, tenant.clone());
+        }
+        request
+    }
+
+    /// Opens a batch; with an id, the same call again gives the same batch.
+    ///
+    /// # Errors
+    /// [`Error::Status`].
+    pub async fn create_batch(&mut self, new: NewBatch) -> Result<v1::Batch, Error> {
+        let placement_limit = new.placement_limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
+        let batch = v1::Batch {
+            options: Some(v1::SolveOptions { placement_limit }),
+            priority: new.priority.into(),
+            display_name: new.display_name,
+            labels: new.labels,
+            ..v1::Batch::default()
+        };
+        let message =
+            v1::CreateBatchRequest { batch_id: new.id, batch: Some(batch), request_id: String::new() };
+        Ok(self.batches.create_batch(self.request(message)).await?.into_inner())
+    }
+
+    /// Adds puzzles at an offset (`None`: at the end), in messages of [`MESSAGE_PUZZLES`]; returns the next offset. With an offset
+    /// it may be repeated freely.
+    ///
+    /// # Errors
+    /// [`Error::Status`]; what was sent before stays.
+    pub async fn append(
+        &mut self,
+        name: &str,
+        offset: Option<u64>,
+        puzzles: Vec<String>,
+    ) -> Result<u64, Error> {
+        let mut next = offset;
+        let mut puzzles = puzzles.into_iter();
+        loop {
+            let grids: Vec<String> = puzzles.by_ref().take(MESSAGE_PUZZLES).collect();
+            if grids.is_empty() {
+                return Ok(next.unwrap_or(0));
+            }
+            let sent = grids.len() as u64;
+            let message = v1::AppendPuzzlesRequest {
+                name: name.to_owned(),
+                offset: next.map(|offset| i64::try_from(offset).unwrap_or(i64::MAX)),
+                chunk: Some(v1::PuzzleChunk { grids, ..v1::PuzzleChunk::default() }),
+            };
+            let response = self.batches.append_puzzles(self.request(message)).await?.into_inner();
+            // With an offset the end of this message is known, also when a repeat answers with the whole batch's count.
+            next = Some(match next {
+                Some(offset) => offset + sent,
+                None => u64::try_from(response.next_offset)
+                    .map_err(|_| Error::Contract("next_offset is negative"))?,
+            });
+        }
+    }
+
+    /// Says that no more will come; checks the count if one is given. May be repeated.
+    ///
+    /// # Errors
+    /// [`Error::Status`].
+    pub async fn seal(&mut self, name: &str, expected: Option<u64>) -> Result<v1::Batch, Error> {
+        let expected_puzzle_count = expected.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+        let message = v1::SealBatchRequest { name: name.to_owned(), expected_puzzle_count };
+        Ok(self.batches.seal_batch(self.request(message)).await?.into_inner())
+    }
+
+    /// Reads a batch with its progress.
+    ///
+    /// # Errors
+    /// [`Error::Status`].
+    pub async fn get_batch(&mut self, name: &str) -> Result<v1::Batch, Error> {
+        let message = v1::GetBatchRequest { name: name.to_owned() };
+        Ok(self.batches.get_batch(self.request(message)).await?.into_inner())
+    }
+
+    /// Streams a batch's results.
+    ///
+    /// # Errors
+    /// [`Error::Status`].
+    pub async fn results(&mut self, name: &str, start: Start) -> Result<Results, Error> {
+        let index = i64::try_from(start.index).unwrap_or(i64::MAX);
+        let message = v1::StreamResultsRequest {
+            name: name.to_owned(),
+            start: Some(v1::stream_results_request::Start::StartIndex(index)),
+            ordered: start.ordered,
+            follow: start.follow,
+            packed_results: false,
+        };
+        let stream = self.batches.stream_results(self.request(message)).await?.into_inner();
+        Ok(Results::new(stream))
+    }
+}

@@ -1,0 +1,74 @@
+//! What can go wrong for a client, by what it does about it.
+
+use tonic::{Code, Status};
+use tonic_types::StatusExt as _;
+
+/// An error of the client.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The address cannot be used.
+    #[error("{url:?} is no server address: {reason}; it looks like http://127.0.0.1:50051")]
+    BadUrl {
+        /// As given.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// Nobody answers there.
+    #[error("cannot reach a server at {url}: {reason}")]
+    Unreachable {
+        /// The server.
+        url: String,
+        /// In the system's words.
+        reason: String,
+    },
+    /// The server answered with an error.
+    #[error("{}", describe(.0))]
+    Status(Box<Status>),
+    /// The stream ended before the batch did: go on from the index after the last result.
+    #[error("the stream of results was cut off before its end")]
+    Cut,
+    /// The server sent what its contract does not allow.
+    #[error("the server broke its contract: {0}")]
+    Contract(&'static str),
+}
+
+impl Error {
+    /// The reason word of the server's `ErrorInfo`, such as `BATCH_NOT_FOUND`.
+    #[must_use]
+    pub fn reason(&self) -> Option<String> {
+        let Self::Status(status) = self else { return None };
+        status.get_details_error_info().map(|info| info.reason)
+    }
+
+    /// Whether the same call may succeed later.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::Cut => true,
+            Self::Status(status) => matches!(status.code(), Code::Unavailable | Code::Aborted),
+            Self::BadUrl { .. } | Self::Contract(_) => false,
+        }
+    }
+}
+
+impl From<Status> for Error {
+    fn from(status: Status) -> Self {
+        Self::Status(Box::new(status))
+    }
+}
+
+fn describe(status: &Status) -> String {
+    let text = status.message();
+    if text.is_empty() { status.code().description().to_owned() } else { text.to_owned() }
+}
+
+/// The innermost cause: transports wrap it in layers that say nothing.
+pub(crate) fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}

@@ -1,0 +1,33 @@
+//! A client of sudoku-batch for Rust services.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), client::Error> {
+//! use client::{Client, NewBatch, Start};
+//!
+//! let mut client = Client::connect("http://127.0.0.1:50051").await?;
+//! let batch = client.create_batch(NewBatch::default()).await?;
+//! let puzzle = "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79";
+//! client.append(&batch.name, Some(0), vec![puzzle.to_owned()]).await?;
+//! client.seal(&batch.name, Some(1)).await?;
+//! let mut results = client.results(&batch.name, Start::ordered(0)).await?;
+//! while let Some(run) = results.next().await? {
+//!     for result in run {
+//!         println!("{} {:?} {:?}", result.index, result.outcome, result.placements);
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod connection;
+mod error;
+mod results;
+
+pub use connection::{Client, NewBatch};
+pub use error::Error;
+pub use proto::v1;
+pub use results::{Count, InvalidReason, PuzzleResult, Results, Start};
+
+/// Puzzles in one message, at the most; [`Client::append`] cuts what it is given.
+pub const MESSAGE_PUZZLES: usize = 4_096;

@@ -1,0 +1,148 @@
+//! A stream of results: columns on the wire, one value a puzzle here.
+
+use proto::v1;
+use tonic::Streaming;
+
+use crate::Error;
+
+/// Where a stream of results begins and how it goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Start {
+    /// First index wanted.
+    pub index: u64,
+    /// By index; otherwise as they finish.
+    pub ordered: bool,
+    /// Stay until the batch has ended; otherwise stop at what is there.
+    pub follow: bool,
+}
+
+impl Start {
+    /// By index from `index` on, until the batch has ended.
+    #[must_use]
+    pub fn ordered(index: u64) -> Self {
+        Self { index, ordered: true, follow: true }
+    }
+
+    /// As they finish, until the batch has ended.
+    #[must_use]
+    pub fn as_finished() -> Self {
+        Self { index: 0, ordered: false, follow: true }
+    }
+}
+
+/// A puzzle's placements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Count {
+    /// There is no count: counting was off, or the outcome has none.
+    None,
+    /// So many.
+    Exact(u64),
+    /// More than the batch's limit.
+    OverLimit,
+}
+
+/// Why a puzzle is invalid.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InvalidReason {
+    /// What is wrong.
+    pub reason: v1::invalid_puzzle::Reason,
+    /// The cells to blame, 0 to 80, ascending.
+    pub cells: Vec<u8>,
+    /// Characters found, for a wrong length.
+    pub found_length: u32,
+}
+
+/// One puzzle's result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PuzzleResult {
+    /// Its index in the batch.
+    pub index: u64,
+    /// How it ended.
+    pub outcome: v1::Outcome,
+    /// 81 digits, if it has a solution.
+    pub solution: Option<String>,
+    /// Its placements.
+    pub placements: Count,
+    /// Why it is no puzzle, if it is none.
+    pub invalid: Option<InvalidReason>,
+}
+
+/// Results as they come.
+#[derive(Debug)]
+pub struct Results {
+    stream: Streaming<v1::StreamResultsResponse>,
+    end: Option<v1::Batch>,
+}
+
+impl Results {
+    pub(crate) fn new(stream: Streaming<v1::StreamResultsResponse>) -> Self {
+        Self { stream, end: None }
+    }
+
+    /// The next run of results. `None`: the stream is complete, and [`Results::batch`] has the batch.
+    ///
+    /// # Errors
+    /// [`Error::Cut`] when the stream ends without its last message; [`Error::Status`]; [`Error::Contract`].
+    pub async fn next(&mut self) -> Result<Option<Vec<PuzzleResult>>, Error> {
+        loop {
+            if self.end.is_some() {
+                return Ok(None);
+            }
+            let message = self.stream.message().await?.ok_or(Error::Cut)?;
+            self.end = message.batch;
+            if let Some(results) = message.results {
+                return unpack(results).map(Some);
+            }
+        }
+    }
+
+    /// The batch as the stream's last message told it; `None` before that.
+    #[must_use]
+    pub fn batch(&self) -> Option<&v1::Batch> {
+        self.end.as_ref()
+    }
+}
+
+fn unpack(chunk: v1::ResultChunk) -> Result<Vec<PuzzleResult>, Error> {
+    let count = chunk.outcomes.len();
+    if chunk.solutions.len() != count || !(chunk.placements.is_empty() || chunk.placements.len() == count) {
+        return Err(Error::Contract("the columns of a result message differ in length"));
+    }
+    let start = u64::try_from(chunk.start_index).map_err(|_| Error::Contract("start_index is negative"))?;
+    let outcomes: Vec<v1::Outcome> = chunk.outcomes().collect();
+    let mut invalid = chunk.invalid.into_iter().peekable();
+    let mut results = Vec::with_capacity(count);
+    for (place, (outcome, solution)) in outcomes.into_iter().zip(chunk.solutions).enumerate() {
+        let index = start + place as u64;
+        let reason =
+            invalid.next_if(|reason| u64::try_from(reason.index) == Ok(index)).map(|wire| reason(&wire));
+        results.push(PuzzleResult {
+            index,
+            outcome,
+            solution: (!solution.is_empty()).then_some(solution),
+            placements: placements(outcome, chunk.placements.get(place).copied()),
+            invalid: reason,
+        });
+    }
+    Ok(results)
+}
+
+fn placements(outcome: v1::Outcome, column: Option<i64>) -> Count {
+    use v1::Outcome;
+    match outcome {
+        Outcome::Invalid => Count::Exact(0),
+        Outcome::Unique | Outcome::Multiple | Outcome::NoSolution => match column {
+            None => Count::None,
+            Some(count) => u64::try_from(count).map_or(Count::OverLimit, Count::Exact),
+        },
+        _ => Count::None,
+    }
+}
+
+fn reason(wire: &v1::InvalidPuzzle) -> InvalidReason {
+    InvalidReason {
+        reason: wire.reason(),
+        cells: wire.cells.iter().filter_map(|cell| u8::try_from(*cell).ok()).collect(),
+        found_length: u32::try_from(wire.found_length).unwrap_or(0),
+    }
+}

@@ -1,0 +1,276 @@
+//! `BatchService`: durable batches.
+
+use std::sync::Arc;
+
+use proto::v1::{self, batch_service_server::BatchService};
+use store::{Batch, BatchState, Created, Store, TenantId, Waker};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, metadata::MetadataMap};
+
+use crate::{
+    delivery::{Delivery, Event, Outlet, Wanted},
+    drain::Drain,
+    intake::{self, PackedPuzzles},
+    limits::MESSAGES_AHEAD_MAX,
+    status::Refusal,
+    tenants::Tenants,
+    wire,
+};
+
+/// Tries of a seal against appends at the same time.
+const SEAL_TRIES_MAX: usize = 16;
+
+/// What all services share; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) store: Store,
+    pub(crate) waker: Arc<Waker>,
+    pub(crate) tenants: Arc<Tenants>,
+    pub(crate) drain: Drain,
+    pub(crate) placement_limit_max: u64,
+}
+
+/// Serves `BatchService`.
+#[derive(Clone)]
+pub(crate) struct Batches(pub(crate) Shared);
+
+impl Shared {
+    /// The caller's number, for calls that name a batch of theirs.
+    async fn owner(&self, metadata: &MetadataMap, name: &str) -> Result<TenantId, Refusal> {
+        let tenant = self.tenants.existing(&self.store, metadata).await?;
+        tenant.ok_or_else(|| Refusal::BatchNotFound { name: name.to_owned() })
+    }
+
+    pub(crate) async fn full(&self, batch: Batch) -> Result<v1::Batch, Refusal> {
+        let progress = self.store.progress(batch.key).await?;
+        Ok(wire::batch(batch, progress))
+    }
+
+    /// Runs database work that a dropped call must not cut in the middle.
+    pub(crate) async fn shielded<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        if self.drain.is_started() {
+            return Err(Refusal::Stopping);
+        }
+        tokio::spawn(work).await?
+    }
+
+    async fn create(
+        &self,
+        metadata: &MetadataMap,
+        request: v1::CreateBatchRequest,
+    ) -> Result<v1::Batch, Refusal> {
+        let new = wire::new_batch(request, self.placement_limit_max)?;
+        let tenant = self.tenants.creating(&self.store, metadata).await?;
+        match self.store.create_batch(tenant, &new).await.map_err(|error| named(error, &new.name))? {
+            Created::New(batch) => {
+                tracing::info!(batch.id = batch.key.id(), batch.name, "batch created");
+                self.full(batch).await
+            }
+            Created::Existing(batch) => self.full(batch).await,
+            Created::Taken(batch) => Err(Refusal::BatchExists { name: wire::batch_name(&batch.name) }),
+        }
+    }
+
+    async fn append(
+        &self,
+        metadata: &MetadataMap,
+        request: v1::AppendPuzzlesRequest,
+    ) -> Result<v1::AppendPuzzlesResponse, Refusal> {
+        let id = wire::batch_id(&request.name)?;
+        let offset = request.offset.map(|offset| wire::unsigned("offset", offset)).transpose()?;
+        let puzzles = PackedPuzzles::of(&request.chunk.unwrap_or_default())?;
+        let tenant = self.owner(metadata, &request.name).await?;
+        let appended = intake::append(&self.store, tenant, id, offset, &puzzles)
+            .await
+            .map_err(|refusal| refusal_named(refusal, id))?;
+        Ok(v1::AppendPuzzlesResponse {
+            next_offset: wire::signed(appended.next_offset),
+            duplicate: appended.duplicate,
+        })
+    }
+
+    async fn seal(
+        &self,
+        metadata: &MetadataMap,
+        request: v1::SealBatchRequest,
+    ) -> Result<v1::Batch, Refusal> {
+        let id = wire::batch_id(&request.name)?;
+        let expected = request
+            .expected_puzzle_count
+            .map(|count| wire::unsigned("expected_puzzle_count", count))
+            .transpose()?;
+        let tenant = self.owner(metadata, &request.name).await?;
+        self.seal_batch(tenant, id, expected).await
+    }
+
+    /// Seals a batch at its present count, if that is the expected one; sealing again is no error.
+    pub(crate) async fn seal_batch(
+        &self,
+        tenant: TenantId,
+        id: &str,
+        expected: Option<u64>,
+    ) -> Result<v1::Batch, Refusal> {
+        for _ in 0..SEAL_TRIES_MAX {
+            let batch = self.batch(tenant, id).await?;
+            let found = batch.puzzle_count;
+            if matches!(batch.state, BatchState::Cancelling | BatchState::Cancelled) {
+                return Err(Refusal::BatchNotOpen { name: wire::batch_name(id), state: batch.state });
+            }
+            if let Some(expected) = expected.filter(|expected| *expected != found) {
+                return Err(Refusal::CountMismatch { expected, found });
+            }
+            if batch.state != BatchState::Open {
+                return self.full(batch).await;
+            }
+            if self.store.seal(batch.key, found).await? {
+                tracing::info!(batch.id = batch.key.id(), batch.name, puzzles = found, "batch sealed");
+                // All its jobs may be done already: then this is its end.
+                self.store.finish(Some(batch.key.id())).await?;
+                self.store.notify_results(&[batch.key.id()]).await?;
+                return self.full(self.batch(tenant, id).await?).await;
+            }
+        }
+        Err(Refusal::Contended)
+    }
+
+    /// A batch by its id.
+    pub(crate) async fn batch(&self, tenant: TenantId, id: &str) -> Result<Batch, Refusal> {
+        self.store.batch(tenant, id).await.map_err(|error| named(error, id))
+    }
+
+    async fn get(&self, metadata: &MetadataMap, request: v1::GetBatchRequest) -> Result<v1::Batch, Refusal> {
+        let id = wire::batch_id(&request.name)?;
+        let tenant = self.owner(metadata, &request.name).await?;
+        self.full(self.batch(tenant, id).await?).await
+    }
+
+    async fn stream(
+        &self,
+        metadata: &MetadataMap,
+        request: v1::StreamResultsRequest,
+    ) -> Result<ReceiverStream<Result<v1::StreamResultsResponse, Status>>, Refusal> {
+        use v1::stream_results_request::Start;
+        let id = wire::batch_id(&request.name)?.to_owned();
+        let from = match request.start {
+            None => 0,
+            Some(Start::StartIndex(index)) => wire::unsigned("start_index", index)?,
+            Some(Start::ResumeToken(_)) => return Err(Refusal::NotServedYet("resume_token")),
+        };
+        let tenant = self.owner(metadata, &request.name).await?;
+        let batch = self.batch(tenant, &id).await?;
+        let wanted =
+            Wanted { from, ordered: request.ordered, follow: request.follow, packed: request.packed_results };
+        let (sender, receiver) = mpsc::channel(MESSAGES_AHEAD_MAX);
+        let shared = self.clone();
+        tokio::spawn(async move {
+            let outlet = Outlet { sender, message: stream_message, drain: shared.drain.clone() };
+            let wakes = shared.waker.results(batch.key.id());
+            let delivery =
+                Delivery { store: &shared.store, tenant, name: &id, wanted, outlet: &outlet, wakes };
+            if let Err(cut) = delivery.run().await {
+                outlet.end(cut).await;
+            }
+        });
+        Ok(ReceiverStream::new(receiver))
+    }
+}
+
+fn stream_message(event: Event) -> v1::StreamResultsResponse {
+    let mut message = v1::StreamResultsResponse::default();
+    match event {
+        Event::Results(results) => message.results = Some(results),
+        Event::Quiet => {}
+        Event::End(batch) => message.batch = Some(batch),
+    }
+    message
+}
+
+/// Says which batch was not found: the store does not know how it was called.
+fn named(error: store::Error, id: &str) -> Refusal {
+    refusal_named(error.into(), id)
+}
+
+fn refusal_named(refusal: Refusal, id: &str) -> Refusal {
+    match refusal {
+        Refusal::Store(store::Error::BatchNotFound) => Refusal::BatchNotFound { name: wire::batch_name(id) },
+        Refusal::BatchNotOpen { state, .. } => Refusal::BatchNotOpen { name: wire::batch_name(id), state },
+        other => other,
+    }
+}
+
+/// Runs one unary call shielded, with its metadata.
+macro_rules! unary {
+    ($shared:expr, $request:expr, $method:ident) => {{
+        let shared = $shared.clone();
+        let (metadata, _, message) = $request.into_parts();
+        let work = async move { shared.$method(&metadata, message).await };
+        Ok(Response::new($shared.shielded(work).await?))
+    }};
+}
+
+#[tonic::async_trait]
+impl BatchService for Batches {
+    type WatchBatchStream = ReceiverStream<Result<v1::WatchBatchResponse, Status>>;
+    type StreamResultsStream = ReceiverStream<Result<v1::StreamResultsResponse, Status>>;
+
+    async fn create_batch(
+        &self,
+        request: Request<v1::CreateBatchRequest>,
+    ) -> Result<Response<v1::Batch>, Status> {
+        unary!(self.0, request, create)
+    }
+
+    async fn append_puzzles(
+        &self,
+        request: Request<v1::AppendPuzzlesRequest>,
+    ) -> Result<Response<v1::AppendPuzzlesResponse>, Status> {
+        unary!(self.0, request, append)
+    }
+
+    async fn seal_batch(
+        &self,
+        request: Request<v1::SealBatchRequest>,
+    ) -> Result<Response<v1::Batch>, Status> {
+        unary!(self.0, request, seal)
+    }
+
+    async fn get_batch(&self, request: Request<v1::GetBatchRequest>) -> Result<Response<v1::Batch>, Status> {
+        unary!(self.0, request, get)
+    }
+
+    async fn stream_results(
+        &self,
+        request: Request<v1::StreamResultsRequest>,
+    ) -> Result<Response<Self::StreamResultsStream>, Status> {
+        unary!(self.0, request, stream)
+    }
+
+    async fn list_batches(
+        &self,
+        _: Request<v1::ListBatchesRequest>,
+    ) -> Result<Response<v1::ListBatchesResponse>, Status> {
+        Err(Refusal::NotServedYet("ListBatches").into())
+    }
+
+    async fn watch_batch(
+        &self,
+        _: Request<v1::WatchBatchRequest>,
+    ) -> Result<Response<Self::WatchBatchStream>, Status> {
+        Err(Refusal::NotServedYet("WatchBatch").into())
+    }
+
+    async fn cancel_batch(
+        &self,
+        _: Request<v1::CancelBatchRequest>,
+    ) -> Result<Response<v1::CancelBatchResponse>, Status> {
+        Err(Refusal::NotServedYet("CancelBatch").into())
+    }
+
+    async fn delete_batch(&self, _: Request<v1::DeleteBatchRequest>) -> Result<Response<()>, Status> {
+        Err(Refusal::NotServedYet("DeleteBatch").into())
+    }
+}

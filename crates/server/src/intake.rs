@@ -1,0 +1,242 @@
+//! Taking puzzles in: checked, packed, cut into chunks, compared with what is stored, appended.
+
+use packing::{PUZZLE_FORMAT, Pieces, PuzzleReader, pack_puzzle};
+use proto::v1;
+use solver::{CELLS, Givens};
+use store::{Append, Batch, BatchState, CHUNK_PUZZLES_MAX, Chunk, Piece, Store, TenantId};
+
+use crate::{
+    limits::{
+        APPEND_TRIES_MAX, BATCH_PUZZLES_MAX, CHUNK_GROWTH, CHUNK_PUZZLES_MIN, GRIDS_BYTES_MAX,
+        MESSAGE_PUZZLES_MAX,
+    },
+    status::Refusal,
+};
+
+/// The puzzles of one message, packed.
+#[derive(Debug)]
+pub(crate) struct PackedPuzzles {
+    bytes: Vec<u8>,
+    /// Where each puzzle's entry ends in `bytes`.
+    ends: Vec<usize>,
+}
+
+/// How an append ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Appended {
+    /// Puzzles in the batch now.
+    pub(crate) next_offset: u64,
+    /// Everything was stored before.
+    pub(crate) duplicate: bool,
+}
+
+impl PackedPuzzles {
+    /// Checks a message's limits and packs its puzzles. What is no puzzle is packed as such: its outcome is INVALID.
+    pub(crate) fn of(chunk: &v1::PuzzleChunk) -> Result<Self, Refusal> {
+        check(chunk)?;
+        let mut packed = Self { bytes: Vec::new(), ends: Vec::new() };
+        for grid in &chunk.grids {
+            pack_puzzle(grid.as_bytes(), &Givens::parse(grid), &mut packed.bytes);
+            packed.ends.push(packed.bytes.len());
+        }
+        for grid in chunk.packed_grids.chunks_exact(CELLS) {
+            pack_puzzle(grid, &Givens::parse_bytes(grid), &mut packed.bytes);
+            packed.ends.push(packed.bytes.len());
+        }
+        Ok(packed)
+    }
+
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn entry(&self, place: usize) -> &[u8] {
+        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[place]]
+    }
+
+    /// The puzzles from `place` on, in chunks for the batch's index `offset` and after.
+    fn chunks(&self, place: usize, offset: u64) -> Vec<Chunk> {
+        let mut chunks = Vec::new();
+        let (mut place, mut offset) = (place, offset);
+        while place < self.len() {
+            let end = self.len().min(place + chunk_puzzles(offset));
+            let mut pieces = Pieces::default();
+            for entry in place..end {
+                pieces.push(self.entry(entry));
+            }
+            let mut chunk = Chunk { pieces: Vec::new() };
+            for run in pieces.finish() {
+                let hi = offset + run.count as u64;
+                chunk.pieces.push(Piece { lo: offset, hi, data: run.data });
+                offset = hi;
+            }
+            chunks.push(chunk);
+            place = end;
+        }
+        chunks
+    }
+}
+
+/// Puzzles of the next chunk of a batch that holds `already`: an eighth of that, within limits.
+fn chunk_puzzles(already: u64) -> usize {
+    let grown = (already / CHUNK_GROWTH).clamp(CHUNK_PUZZLES_MIN, CHUNK_PUZZLES_MAX as u64);
+    usize::try_from(grown).unwrap_or(CHUNK_PUZZLES_MAX)
+}
+
+fn check(chunk: &v1::PuzzleChunk) -> Result<(), Refusal> {
+    let refuse = |why: String| Err(Refusal::BadArgument { field: "chunk", why });
+    let packed = chunk.packed_grids.len();
+    if !chunk.grids.is_empty() && packed != 0 {
+        return refuse("set grids or packed_grids, not both".to_owned());
+    }
+    if !packed.is_multiple_of(CELLS) {
+        return refuse(format!("packed_grids must be a whole number of 81-byte puzzles, not {packed} bytes"));
+    }
+    let puzzles = chunk.grids.len() + packed / CELLS;
+    if puzzles == 0 {
+        return refuse(format!("must hold 1 to {MESSAGE_PUZZLES_MAX} puzzles, not 0"));
+    }
+    if puzzles > MESSAGE_PUZZLES_MAX {
+        return refuse(format!(
+            "must hold at most {MESSAGE_PUZZLES_MAX} puzzles, not {puzzles}; send several messages"
+        ));
+    }
+    let bytes = packed + chunk.grids.iter().map(String::len).sum::<usize>();
+    if bytes > GRIDS_BYTES_MAX {
+        return refuse(format!(
+            "must hold at most {GRIDS_BYTES_MAX} bytes of grids, not {bytes}; send several messages"
+        ));
+    }
+    Ok(())
+}
+
+/// Appends at `offset`, or at the end. What is already stored there is compared first, before the batch's state is looked at, so
+/// that a repeat of an append succeeds whatever has become of the batch since.
+pub(crate) async fn append(
+    store: &Store,
+    tenant: TenantId,
+    name: &str,
+    offset: Option<u64>,
+    puzzles: &PackedPuzzles,
+) -> Result<Appended, Refusal> {
+    for _ in 0..APPEND_TRIES_MAX {
+        let batch = store.batch(tenant, name).await?;
+        let offset = offset.unwrap_or(batch.puzzle_count);
+        let Some(beyond) = batch.puzzle_count.checked_sub(offset) else {
+            return Err(Refusal::OffsetBeyondEnd { next_offset: batch.puzzle_count });
+        };
+        let known = usize::try_from(beyond).unwrap_or(usize::MAX).min(puzzles.len());
+        if known > 0 {
+            compare(store, &batch, offset, known, puzzles).await?;
+        }
+        if known == puzzles.len() {
+            return Ok(Appended { next_offset: batch.puzzle_count, duplicate: true });
+        }
+        if batch.state != BatchState::Open {
+            return Err(Refusal::BatchNotOpen { name: batch.name, state: batch.state });
+        }
+        if offset + puzzles.len() as u64 > BATCH_PUZZLES_MAX {
+            return Err(Refusal::BatchFull);
+        }
+        let from = offset + known as u64;
+        let chunks = puzzles.chunks(known, from);
+        // Refused: another append or a seal came first. Look again.
+        if let Append::Stored(next_offset) = store.append(batch.key, from, PUZZLE_FORMAT, chunks).await? {
+            return Ok(Appended { next_offset, duplicate: false });
+        }
+    }
+    Err(Refusal::Contended)
+}
+
+/// Compares the first `known` puzzles with those stored from `offset` on.
+async fn compare(
+    store: &Store,
+    batch: &Batch,
+    offset: u64,
+    known: usize,
+    puzzles: &PackedPuzzles,
+) -> Result<(), Refusal> {
+    let end = offset + known as u64;
+    for piece in store.puzzles(batch.key, offset, end).await? {
+        for (index, stored) in (piece.lo..piece.hi).zip(PuzzleReader::new(piece.format, &piece.data)?) {
+            let (entry, _) = stored?;
+            if index < offset || index >= end {
+                continue;
+            }
+            let place = usize::try_from(index - offset).unwrap_or(usize::MAX);
+            if puzzles.entry(place) != entry {
+                return Err(Refusal::OffsetTaken { first_index: index });
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(puzzles: usize) -> v1::PuzzleChunk {
+        v1::PuzzleChunk { grids: vec![".".repeat(81); puzzles], ..v1::PuzzleChunk::default() }
+    }
+
+    #[test]
+    fn chunks_start_small_grow_and_cover_every_puzzle_once() {
+        let mut offset = 0;
+        let mut lengths = Vec::new();
+        for _ in 0..8 {
+            let packed = PackedPuzzles::of(&message(MESSAGE_PUZZLES_MAX)).expect("within the limits");
+            for chunk in packed.chunks(0, offset) {
+                let begin = offset;
+                for piece in &chunk.pieces {
+                    assert_eq!(piece.lo, offset);
+                    assert!(piece.hi > piece.lo && piece.data.len() <= packing::PIECE_BYTES_MAX);
+                    offset = piece.hi;
+                }
+                lengths.push(offset - begin);
+            }
+        }
+        assert_eq!(offset, 8 * MESSAGE_PUZZLES_MAX as u64);
+        assert_eq!(lengths[0], CHUNK_PUZZLES_MIN);
+        assert!(lengths.contains(&(CHUNK_PUZZLES_MAX as u64)));
+        assert!(lengths.iter().all(|length| *length <= CHUNK_PUZZLES_MAX as u64));
+    }
+
+    #[test]
+    fn each_limit_of_a_message_is_named_and_holds_to_the_last_one() {
+        assert!(PackedPuzzles::of(&message(MESSAGE_PUZZLES_MAX)).is_ok());
+        let long =
+            |bytes: usize| v1::PuzzleChunk { grids: vec!["1".repeat(bytes)], ..v1::PuzzleChunk::default() };
+        assert!(PackedPuzzles::of(&long(GRIDS_BYTES_MAX)).is_ok());
+        let both = v1::PuzzleChunk { grids: vec![String::new()], packed_grids: vec![b'.'; 81].into() };
+        let odd = v1::PuzzleChunk { packed_grids: vec![b'.'; 80].into(), ..v1::PuzzleChunk::default() };
+        for (chunk, word) in [
+            (message(0), "1 to 10000"),
+            (message(MESSAGE_PUZZLES_MAX + 1), "10000"),
+            (long(GRIDS_BYTES_MAX + 1), "5000000"),
+            (both, "both"),
+            (odd, "81-byte"),
+        ] {
+            let refusal = PackedPuzzles::of(&chunk).expect_err(word);
+            assert!(
+                matches!(&refusal, Refusal::BadArgument { why, .. } if why.contains(word)),
+                "{refusal:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn zero_and_dot_and_packed_grids_give_the_same_entries() {
+        let dots = "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79";
+        let zeros = dots.replace('.', "0");
+        let strings =
+            v1::PuzzleChunk { grids: vec![dots.to_owned(), zeros.clone()], ..v1::PuzzleChunk::default() };
+        let packed =
+            v1::PuzzleChunk { packed_grids: zeros.into_bytes().into(), ..v1::PuzzleChunk::default() };
+        let strings = PackedPuzzles::of(&strings).expect("good");
+        let packed = PackedPuzzles::of(&packed).expect("good");
+        assert_eq!(strings.entry(0), strings.entry(1));
+        assert_eq!(strings.entry(0), packed.entry(0));
+    }
+}

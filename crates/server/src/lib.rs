@@ -1,0 +1,20 @@
+//! The gRPC services: batches, solving on one call, health and reflection.
+//!
+//! Nothing is solved here and no SQL is written here: puzzles are checked, packed and stored; results are read, unpacked and sent.
+//! Wire types end in `wire.rs`, errors become statuses in `status.rs`.
+#![forbid(unsafe_code)]
+
+mod batches;
+mod delivery;
+mod drain;
+mod intake;
+mod intervals;
+mod limits;
+mod serve;
+mod solve;
+mod status;
+mod tenants;
+mod wire;
+
+pub use limits::{GRIDS_BYTES_MAX, MESSAGE_PUZZLES_MAX};
+pub use serve::{Config, ServeError, serve};

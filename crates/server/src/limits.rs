@@ -1,0 +1,61 @@
+//! Every limit of the services, with its unit. `proto/README.md` lists those that clients meet.
+
+use std::time::Duration;
+
+/// Puzzles in one message, at the most.
+pub const MESSAGE_PUZZLES_MAX: usize = 10_000;
+/// Bytes of grids in one message, at the most.
+pub const GRIDS_BYTES_MAX: usize = 5_000_000;
+/// Bytes of a message that is decoded: above [`GRIDS_BYTES_MAX`], so that the limit can be named.
+pub(crate) const DECODED_BYTES_MAX: usize = 8 << 20;
+/// Puzzles in one batch, at the most.
+pub(crate) const BATCH_PUZZLES_MAX: u64 = 1_000_000_000;
+/// Puzzles in the first chunks of a batch: small, so that its first results come soon and all workers get some.
+pub(crate) const CHUNK_PUZZLES_MIN: u64 = 32;
+/// A chunk grows to this part of what the batch already holds.
+pub(crate) const CHUNK_GROWTH: u64 = 8;
+/// Tries of an append against others to the same batch.
+pub(crate) const APPEND_TRIES_MAX: usize = 16;
+
+/// Characters of a batch's id.
+pub(crate) const BATCH_ID_CHARS: std::ops::RangeInclusive<usize> = 4..=63;
+/// Characters of a display name, at the most.
+pub(crate) const DISPLAY_NAME_CHARS_MAX: usize = 120;
+/// Labels of a batch, at the most.
+pub(crate) const LABELS_MAX: usize = 16;
+/// Characters of a label's key.
+pub(crate) const LABEL_KEY_CHARS: std::ops::RangeInclusive<usize> = 1..=63;
+/// Characters of a label's value, at the most.
+pub(crate) const LABEL_VALUE_CHARS_MAX: usize = 255;
+/// Characters of a tenant's name, at the most.
+pub(crate) const TENANT_CHARS_MAX: usize = 63;
+/// Tenants whose numbers are remembered.
+pub(crate) const TENANTS_REMEMBERED_MAX: usize = 1_024;
+/// Greatest priority.
+pub(crate) const PRIORITY_MAX: i32 = 9;
+/// Bytes of anything that a client sent and a message repeats.
+pub(crate) const ECHO_BYTES_MAX: usize = 80;
+
+/// Finished ranges read at a time.
+pub(crate) const RANGES_READ_MAX: usize = 64;
+/// Messages made ahead for one slow reader.
+pub(crate) const MESSAGES_AHEAD_MAX: usize = 2;
+/// A quiet stream looks again after this, whatever notifications say.
+pub(crate) const POLL: Duration = Duration::from_millis(500);
+/// A quiet stream says that it lives after this.
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// Streams on one connection, at the most.
+pub(crate) const STREAMS_MAX: u32 = 32;
+/// Window of one stream, in bytes.
+pub(crate) const STREAM_WINDOW: u32 = 256 << 10;
+/// Window of a connection, in bytes: all its streams stalled leave room for one more call.
+pub(crate) const CONNECTION_WINDOW: u32 = (STREAMS_MAX + 1) * STREAM_WINDOW;
+/// A silent peer is asked after this.
+pub(crate) const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
+/// And given up after this.
+pub(crate) const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A client is told to try again after this.
+pub(crate) const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// Partitions of the coming days are looked after this often.
+pub(crate) const PARTITIONS_INTERVAL: Duration = Duration::from_secs(3_600);

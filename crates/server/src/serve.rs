@@ -1,0 +1,135 @@
+//! Running the services on a listener until they are told to stop.
+
+use std::{sync::Arc, time::Duration};
+
+use proto::v1::{batch_service_server::BatchServiceServer, solver_service_server::SolverServiceServer};
+use store::{Store, Waker};
+use tokio::net::TcpListener;
+use tonic::transport::{Server, server::TcpIncoming};
+use tonic_health::{ServingStatus, server::HealthReporter};
+
+use crate::{
+    batches::{Batches, Shared},
+    drain::Drain,
+    limits::{
+        CONNECTION_WINDOW, DECODED_BYTES_MAX, KEEPALIVE_INTERVAL, KEEPALIVE_TIMEOUT, PARTITIONS_INTERVAL,
+        STREAM_WINDOW, STREAMS_MAX,
+    },
+    solve::Solver,
+    tenants::Tenants,
+};
+
+/// Set-up of a server.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Greatest placement limit that a client may ask for.
+    pub placement_limit_max: u64,
+    /// How long calls may take to end after the stop signal.
+    pub grace: Duration,
+}
+
+/// Why serving failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The transport failed.
+    #[error("the gRPC transport failed: {0}")]
+    Transport(#[from] tonic::transport::Error),
+    /// The reflection descriptors are unreadable: a fault of the build.
+    #[error("the descriptor set cannot be served: {0}")]
+    Reflection(#[from] tonic_reflection::server::Error),
+}
+
+/// Serves on `listener` until `stop` resolves; then ends every stream with UNAVAILABLE, lets unary calls end, and returns, at the
+/// latest after the grace time.
+///
+/// # Errors
+/// [`ServeError`].
+pub async fn serve(
+    listener: TcpListener,
+    store: Store,
+    config: Config,
+    stop: impl Future<Output = ()> + Send,
+) -> Result<(), ServeError> {
+    let (drain_start, drain) = Drain::new();
+    let shared = Shared {
+        waker: Arc::new(Waker::start(store.clone())),
+        tenants: Arc::new(Tenants::default()),
+        drain: drain.clone(),
+        placement_limit_max: config.placement_limit_max,
+        store: store.clone(),
+    };
+    let (health_reporter, health) = tonic_health::server::health_reporter();
+    report(&health_reporter, ServingStatus::Serving).await;
+    let partitions = tokio::spawn(keep_partitions(store));
+
+    let drained = drain.clone();
+    let serving = Server::builder()
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_concurrent_streams(STREAMS_MAX)
+        .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .add_service(health)
+        .add_service(reflection_v1()?)
+        .add_service(reflection_v1alpha()?)
+        .add_service(
+            BatchServiceServer::new(Batches(shared.clone())).max_decoding_message_size(DECODED_BYTES_MAX),
+        )
+        .add_service(SolverServiceServer::new(Solver(shared)).max_decoding_message_size(DECODED_BYTES_MAX))
+        .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), async move {
+            drained.started().await;
+        });
+    let mut serving = std::pin::pin!(serving);
+    let ended = tokio::select! {
+        ended = &mut serving => ended,
+        () = stop => {
+            report(&health_reporter, ServingStatus::NotServing).await;
+            drain_start.raise();
+            tokio::time::timeout(config.grace, &mut serving).await.unwrap_or_else(|_| {
+                tracing::warn!(grace = ?config.grace, "calls were still open after the grace time; they are cut");
+                Ok(())
+            })
+        }
+    };
+    partitions.abort();
+    Ok(ended?)
+}
+
+/// Says of every service, and of the server as a whole, how it is.
+async fn report(reporter: &HealthReporter, status: ServingStatus) {
+    for name in ["", "sudoku.v1.BatchService", "sudoku.v1.SolverService"] {
+        reporter.set_service_status(name, status).await;
+    }
+}
+
+fn reflection_v1() -> Result<
+    tonic_reflection::server::v1::ServerReflectionServer<impl tonic_reflection::server::v1::ServerReflection>,
+    tonic_reflection::server::Error,
+> {
+    reflection().build_v1()
+}
+
+fn reflection_v1alpha() -> Result<
+    tonic_reflection::server::v1alpha::ServerReflectionServer<
+        impl tonic_reflection::server::v1alpha::ServerReflection,
+    >,
+    tonic_reflection::server::Error,
+> {
+    reflection().build_v1alpha()
+}
+
+fn reflection() -> tonic_reflection::server::Builder<'static> {
+    tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(proto::DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+}
+
+/// Makes the partitions of the coming days, again and again, for a server that runs for months.
+async fn keep_partitions(store: Store) {
+    loop {
+        tokio::time::sleep(PARTITIONS_INTERVAL).await;
+        if let Err(error) = store.ensure_partitions().await {
+            tracing::warn!(%error, "the partitions of the coming days could not be made; trying again later");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! `SolverService`: puzzles in and results out on one call, through a durable batch.
+//!
+//! Reading and answering go on side by side: whatever the client does not read waits in the database, so a client that writes
+//! everything before it reads anything is served as well.
+
+use proto::v1::{self, solve_request::Request as Incoming, solver_service_server::SolverService};
+use store::{Created, TenantId};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming, metadata::MetadataMap};
+
+use crate::{
+    batches::Shared,
+    delivery::{Cut, Delivery, Event, Outlet, Wanted},
+    intake::{self, PackedPuzzles},
+    limits::MESSAGES_AHEAD_MAX,
+    status::Refusal,
+    wire,
+};
+
+/// Serves `SolverService`.
+#[derive(Clone)]
+pub(crate) struct Solver(pub(crate) Shared);
+
+#[tonic::async_trait]
+impl SolverService for Solver {
+    type SolveStream = ReceiverStream<Result<v1::SolveResponse, Status>>;
+
+    async fn solve(
+        &self,
+        request: Request<Streaming<v1::SolveRequest>>,
+    ) -> Result<Response<Self::SolveStream>, Status> {
+        let (metadata, _, incoming) = request.into_parts();
+        let (sender, receiver) = mpsc::channel(MESSAGES_AHEAD_MAX);
+        let shared = self.0.clone();
+        // The answer's headers go out at once: many clients send nothing before they have them.
+        tokio::spawn(async move {
+            let outlet = Outlet { sender, message: solve_message, drain: shared.drain.clone() };
+            if let Err(cut) = run(&shared, &metadata, incoming, &outlet).await {
+                outlet.end(cut).await;
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(receiver)))
+    }
+}
+
+fn solve_message(event: Event) -> v1::SolveResponse {
+    use v1::solve_response::Response as Outgoing;
+    let response = match event {
+        Event::Results(results) => Some(Outgoing::Results(results)),
+        Event::Quiet => None,
+        Event::End(batch) => Some(Outgoing::Batch(batch)),
+    };
+    v1::SolveResponse { response, resume_token: String::new() }
+}
+
+/// One call from its first message to its last.
+async fn run(
+    shared: &Shared,
+    metadata: &MetadataMap,
+    mut incoming: Streaming<v1::SolveRequest>,
+    outlet: &Outlet<v1::SolveResponse>,
+) -> Result<(), Cut> {
+    let (config, first_chunk) = match next(&mut incoming, outlet).await? {
+        Some(Incoming::Config(config)) => (config, None),
+        Some(Incoming::Chunk(chunk)) => (v1::SolveConfig::default(), Some(chunk)),
+        None => (v1::SolveConfig::default(), None),
+    };
+    let new = wire::solve_batch(config.options, shared.placement_limit_max)?;
+    let tenant = shared.tenants.creating(&shared.store, metadata).await?;
+    let Created::New(batch) = shared.store.create_batch(tenant, &new).await? else {
+        // A fresh random id is never taken.
+        return Err(Refusal::BatchExists { name: wire::batch_name(&new.name) }.into());
+    };
+    tracing::info!(batch.id = batch.key.id(), batch.name, "batch created by a Solve call");
+    let wakes = shared.waker.results(batch.key.id());
+    outlet.send(Event::End(shared.full(batch).await?)).await?;
+
+    let wanted = Wanted { from: 0, ordered: config.ordered, follow: true, packed: config.packed_results };
+    let delivery = Delivery { store: &shared.store, tenant, name: &new.name, wanted, outlet, wakes }.run();
+    let intake = take_in(shared, tenant, &new.name, first_chunk, incoming, outlet);
+    let (mut delivery, mut intake) = (std::pin::pin!(delivery), std::pin::pin!(intake));
+    tokio::select! {
+        taken = &mut intake => taken?,
+        ended = &mut delivery => return ended,
+    }
+    delivery.await
+}
+
+/// Appends every chunk in order and seals the batch when the client has sent its last.
+async fn take_in(
+    shared: &Shared,
+    tenant: TenantId,
+    id: &str,
+    first_chunk: Option<v1::PuzzleChunk>,
+    mut incoming: Streaming<v1::SolveRequest>,
+    outlet: &Outlet<v1::SolveResponse>,
+) -> Result<(), Cut> {
+    let mut offset = 0;
+    let mut chunk = first_chunk;
+    loop {
+        if let Some(chunk) = chunk.take() {
+            let puzzles = PackedPuzzles::of(&chunk)?;
+            let (store, name) = (shared.store.clone(), id.to_owned());
+            let append = async move { intake::append(&store, tenant, &name, Some(offset), &puzzles).await };
+            offset = shared.shielded(append).await?.next_offset;
+        }
+        match next(&mut incoming, outlet).await? {
+            Some(Incoming::Chunk(next)) => chunk = Some(next),
+            Some(Incoming::Config(_)) => {
+                let why = "only the first message of a Solve call may hold it".to_owned();
+                return Err(Refusal::BadArgument { field: "config", why }.into());
+            }
+            None => {
+                let (sealing, name) = (shared.clone(), id.to_owned());
+                let seal = async move { sealing.seal_batch(tenant, &name, Some(offset)).await };
+                shared.shielded(seal).await?;
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The next message; `None` when the client has sent its last.
+async fn next(
+    incoming: &mut Streaming<v1::SolveRequest>,
+    outlet: &Outlet<v1::SolveResponse>,
+) -> Result<Option<Incoming>, Cut> {
+    let message = tokio::select! {
+        message = incoming.message() => message,
+        () = outlet.sender.closed() => return Err(Cut::Gone),
+        () = outlet.drain.started() => return Err(Cut::Refused(Refusal::Stopping)),
+    };
+    match message {
+        Ok(Some(v1::SolveRequest { request: Some(request) })) => Ok(Some(request)),
+        Ok(Some(v1::SolveRequest { request: None })) => Err(Cut::Refused(Refusal::BadArgument {
+            field: "request",
+            why: "set config or chunk".to_owned(),
+        })),
+        Ok(None) => Ok(None),
+        Err(status) => Err(Cut::Transport(status)),
+    }
+}

@@ -1,0 +1,208 @@
+//! Errors to gRPC statuses: the only place that knows codes and details.
+
+use std::collections::HashMap;
+
+use store::BatchState;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt as _};
+
+use crate::limits::{BATCH_PUZZLES_MAX, ECHO_BYTES_MAX, RETRY_DELAY};
+
+const DOMAIN: &str = "sudoku-batch";
+const BATCH_TYPE: &str = "sudoku.example.com/Batch";
+
+/// Why a call is refused.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// A field is out of its limits.
+    BadArgument { field: &'static str, why: String },
+    /// No such batch for this tenant.
+    BatchNotFound { name: String },
+    /// The name or the request id is taken by a batch with other options.
+    BatchExists { name: String },
+    /// Other puzzles stand there; the first that differs.
+    OffsetTaken { first_index: u64 },
+    /// A gap.
+    OffsetBeyondEnd { next_offset: u64 },
+    /// Takes no more puzzles.
+    BatchNotOpen { name: String, state: BatchState },
+    /// Sealing with another count.
+    CountMismatch { expected: u64, found: u64 },
+    /// More puzzles than a batch may hold.
+    BatchFull,
+    /// Others append to the same batch without naming an offset, faster than this call could.
+    Contended,
+    /// Draining.
+    Stopping,
+    /// Part of the contract, not of this version.
+    NotServedYet(&'static str),
+    /// From the database.
+    Store(store::Error),
+    /// Stored bytes cannot be read.
+    Damaged(packing::Damaged),
+    /// A task of the service ended by a panic.
+    Panicked,
+}
+
+impl From<store::Error> for Refusal {
+    fn from(error: store::Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<packing::Damaged> for Refusal {
+    fn from(error: packing::Damaged) -> Self {
+        Self::Damaged(error)
+    }
+}
+
+impl From<tokio::task::JoinError> for Refusal {
+    fn from(_: tokio::task::JoinError) -> Self {
+        Self::Panicked
+    }
+}
+
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::BadArgument { .. }
+            | Refusal::BatchNotFound { .. }
+            | Refusal::BatchExists { .. }
+            | Refusal::NotServedYet(_) => request_status(refusal),
+            Refusal::OffsetTaken { .. }
+            | Refusal::OffsetBeyondEnd { .. }
+            | Refusal::BatchNotOpen { .. }
+            | Refusal::CountMismatch { .. }
+            | Refusal::BatchFull => state_status(refusal),
+            Refusal::Contended
+            | Refusal::Stopping
+            | Refusal::Store(_)
+            | Refusal::Damaged(_)
+            | Refusal::Panicked => service_status(refusal),
+        }
+    }
+}
+
+/// What the client asked for cannot be.
+fn request_status(refusal: Refusal) -> Status {
+    match refusal {
+        Refusal::BadArgument { field, why } => {
+            let mut details = reason("BAD_ARGUMENT", &[]);
+            details.add_bad_request_violation(field, why.clone());
+            status(Code::InvalidArgument, format!("{field}: {why}"), details)
+        }
+        Refusal::BatchNotFound { name } => {
+            let name = clip(&name);
+            let mut details = reason("BATCH_NOT_FOUND", &[]);
+            details.set_resource_info(BATCH_TYPE, &*name, "", "no such batch for this tenant");
+            status(Code::NotFound, format!("{name:?}: no such batch for this tenant"), details)
+        }
+        Refusal::BatchExists { name } => {
+            let mut details = reason("BATCH_EXISTS", &[]);
+            details.set_resource_info(BATCH_TYPE, &*name, "", "taken by a batch with other options");
+            status(Code::AlreadyExists, format!("{name:?} is there already, with other options"), details)
+        }
+        Refusal::NotServedYet(what) => status(
+            Code::Unimplemented,
+            format!("{what} is part of sudoku.v1, but not of this version of the server"),
+            reason("NOT_SERVED_YET", &[]),
+        ),
+        other => service_status(other),
+    }
+}
+
+/// The batch is not in a state for it.
+fn state_status(refusal: Refusal) -> Status {
+    match refusal {
+        Refusal::OffsetTaken { first_index } => status(
+            Code::AlreadyExists,
+            format!("another puzzle is stored at index {first_index}; nothing was added"),
+            reason("OFFSET_TAKEN", &[("first_index", first_index)]),
+        ),
+        Refusal::OffsetBeyondEnd { next_offset } => status(
+            Code::OutOfRange,
+            format!("the batch holds {next_offset} puzzles; the next offset is {next_offset}"),
+            reason("OFFSET_BEYOND_END", &[("next_offset", next_offset)]),
+        ),
+        Refusal::BatchNotOpen { name, state } => {
+            let word = match state {
+                BatchState::Open => "open",
+                BatchState::Sealed => "sealed",
+                BatchState::Succeeded => "finished",
+                BatchState::Cancelling | BatchState::Cancelled => "cancelled",
+            };
+            let mut details = reason("BATCH_NOT_OPEN", &[]);
+            details.add_precondition_failure_violation("BATCH_STATE", &*name, format!("it is {word}"));
+            status(Code::FailedPrecondition, format!("{name:?} is {word} and takes no more puzzles"), details)
+        }
+        Refusal::CountMismatch { expected, found } => {
+            let text = format!("the batch holds {found} puzzles, not {expected}; it was not sealed");
+            let mut details = reason("COUNT_MISMATCH", &[("puzzle_count", found)]);
+            details.add_precondition_failure_violation("PUZZLE_COUNT", "expected_puzzle_count", text.clone());
+            status(Code::FailedPrecondition, text, details)
+        }
+        Refusal::BatchFull => status(
+            Code::ResourceExhausted,
+            format!("a batch holds {BATCH_PUZZLES_MAX} puzzles at the most; begin another"),
+            reason("BATCH_FULL", &[("puzzles_max", BATCH_PUZZLES_MAX)]),
+        ),
+        other => service_status(other),
+    }
+}
+
+/// The service cannot, now or at all.
+fn service_status(refusal: Refusal) -> Status {
+    match refusal {
+        Refusal::Contended => retry(
+            Code::Aborted,
+            "others append to this batch at the same time; name an offset, or try again",
+            "CONTENDED",
+        ),
+        Refusal::Stopping => retry(
+            Code::Unavailable,
+            "this server is stopping; the batch is safe, go on at another server or here in a moment",
+            "SERVER_STOPPING",
+        ),
+        Refusal::Store(error) if error.is_transient() => {
+            tracing::warn!(%error, "the database is not available");
+            retry(
+                Code::Unavailable,
+                "the database is not available just now; try again",
+                "DATABASE_UNAVAILABLE",
+            )
+        }
+        fault => {
+            match &fault {
+                Refusal::Store(error) => tracing::error!(%error, "a call failed by an error of the database"),
+                Refusal::Damaged(error) => tracing::error!(%error, "a call failed by damaged data"),
+                // A panic has written its own lines.
+                other => tracing::error!(refusal = ?other, "a call failed by a fault of the program"),
+            }
+            status(Code::Internal, "a fault of the service; see its log".to_owned(), reason("INTERNAL", &[]))
+        }
+    }
+}
+
+fn retry(code: Code, text: &str, word: &str) -> Status {
+    let mut details = reason(word, &[]);
+    details.set_retry_info(Some(RETRY_DELAY));
+    status(code, text.to_owned(), details)
+}
+
+fn reason(word: &str, numbers: &[(&str, u64)]) -> ErrorDetails {
+    let metadata: HashMap<String, String> =
+        numbers.iter().map(|(key, value)| ((*key).to_owned(), value.to_string())).collect();
+    ErrorDetails::with_error_info(word, DOMAIN, metadata)
+}
+
+fn status(code: Code, text: String, details: ErrorDetails) -> Status {
+    Status::with_error_details(code, text, details)
+}
+
+/// What a client sent, cut to a length that fits a status.
+pub(crate) fn clip(text: &str) -> String {
+    if text.len() <= ECHO_BYTES_MAX {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(ECHO_BYTES_MAX)])
+}

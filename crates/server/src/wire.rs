@@ -1,0 +1,255 @@
+//! Wire to domain and back: the only place that knows both.
+
+use std::collections::BTreeMap;
+
+use prost_types::Timestamp;
+use proto::v1;
+use solver::{InvalidPuzzle, Outcome, PlacementLimit, Placements, Reason, Verdict};
+use store::{Batch, BatchState, NewBatch, Progress};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::{
+    limits::{
+        BATCH_ID_CHARS, DISPLAY_NAME_CHARS_MAX, LABEL_KEY_CHARS, LABEL_VALUE_CHARS_MAX, LABELS_MAX,
+        PRIORITY_MAX,
+    },
+    status::{Refusal, clip},
+};
+
+const NAME_PREFIX: &str = "batches/";
+/// On the wire, a count that went over the batch's limit.
+const OVER_LIMIT: i64 = -1;
+
+/// The id in a resource name.
+pub(crate) fn batch_id(name: &str) -> Result<&str, Refusal> {
+    name.strip_prefix(NAME_PREFIX).filter(|id| is_batch_id(id)).ok_or_else(|| Refusal::BadArgument {
+        field: "name",
+        why: format!("must be \"batches/\" and 4 to 63 of [a-z0-9-], not {:?}", clip(name)),
+    })
+}
+
+/// The resource name of a batch.
+pub(crate) fn batch_name(id: &str) -> String {
+    format!("{NAME_PREFIX}{id}")
+}
+
+fn is_batch_id(id: &str) -> bool {
+    BATCH_ID_CHARS.contains(&id.len())
+        && id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
+/// A create request, checked. `limit_max` is the server's greatest placement limit.
+pub(crate) fn new_batch(request: v1::CreateBatchRequest, limit_max: u64) -> Result<NewBatch, Refusal> {
+    let batch = request.batch.unwrap_or_default();
+    let name_is_chosen = !request.batch_id.is_empty();
+    if name_is_chosen && !is_batch_id(&request.batch_id) {
+        let why = format!("must be 4 to 63 of [a-z0-9-], not {:?}", clip(&request.batch_id));
+        return Err(Refusal::BadArgument { field: "batch_id", why });
+    }
+    let request_id = match &*request.request_id {
+        "" => None,
+        text => Some(Uuid::parse_str(text).map_err(|_| Refusal::BadArgument {
+            field: "request_id",
+            why: format!("must be a UUID, not {:?}", clip(text)),
+        })?),
+    };
+    if !(0..=PRIORITY_MAX).contains(&batch.priority) {
+        let why = format!("must be 0 to {PRIORITY_MAX}, not {}", batch.priority);
+        return Err(Refusal::BadArgument { field: "batch.priority", why });
+    }
+    let length = batch.display_name.chars().count();
+    if length > DISPLAY_NAME_CHARS_MAX {
+        let why = format!("must be at most {DISPLAY_NAME_CHARS_MAX} characters, not {length}");
+        return Err(Refusal::BadArgument { field: "batch.display_name", why });
+    }
+    Ok(NewBatch {
+        name: if name_is_chosen { request.batch_id } else { Uuid::new_v4().to_string() },
+        name_is_chosen,
+        request_id,
+        placement_limit: placement_limit(batch.options.unwrap_or_default(), limit_max)?,
+        priority: i16::try_from(batch.priority).unwrap_or_default(),
+        display_name: batch.display_name,
+        labels: labels(batch.labels.into_iter().collect())?,
+    })
+}
+
+/// A batch of the given options alone, as a Solve call makes it.
+pub(crate) fn solve_batch(options: Option<v1::SolveOptions>, limit_max: u64) -> Result<NewBatch, Refusal> {
+    let batch = v1::Batch { options, ..v1::Batch::default() };
+    new_batch(v1::CreateBatchRequest { batch: Some(batch), ..v1::CreateBatchRequest::default() }, limit_max)
+}
+
+fn placement_limit(options: v1::SolveOptions, limit_max: u64) -> Result<u64, Refusal> {
+    let Some(asked) = options.placement_limit else { return Ok(PlacementLimit::DEFAULT.0) };
+    u64::try_from(asked).ok().filter(|limit| *limit <= limit_max).ok_or_else(|| Refusal::BadArgument {
+        field: "options.placement_limit",
+        why: format!("must be 0 (do not count) to {limit_max}, not {asked}"),
+    })
+}
+
+fn labels(labels: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Refusal> {
+    let field = "batch.labels";
+    if labels.len() > LABELS_MAX {
+        let why = format!("must be at most {LABELS_MAX}, not {}", labels.len());
+        return Err(Refusal::BadArgument { field, why });
+    }
+    for (key, value) in &labels {
+        if !LABEL_KEY_CHARS.contains(&key.chars().count()) {
+            let why = format!("keys must be 1 to 63 characters, not {:?}", clip(key));
+            return Err(Refusal::BadArgument { field, why });
+        }
+        if value.chars().count() > LABEL_VALUE_CHARS_MAX {
+            let why = format!("values must be at most 255 characters; {:?} has more", clip(key));
+            return Err(Refusal::BadArgument { field, why });
+        }
+    }
+    Ok(labels)
+}
+
+/// A count that the wire carries with a sign.
+pub(crate) fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// An index or a count that must not be negative.
+pub(crate) fn unsigned(field: &'static str, value: i64) -> Result<u64, Refusal> {
+    u64::try_from(value)
+        .map_err(|_| Refusal::BadArgument { field, why: format!("must be 0 or more, not {value}") })
+}
+
+/// A batch for the wire.
+pub(crate) fn batch(batch: Batch, progress: Progress) -> v1::Batch {
+    use v1::batch::State;
+    let state = match batch.state {
+        BatchState::Open => State::Open,
+        BatchState::Sealed => State::Sealed,
+        BatchState::Succeeded => State::Succeeded,
+        BatchState::Cancelling => State::Cancelling,
+        BatchState::Cancelled => State::Cancelled,
+    };
+    v1::Batch {
+        name: batch_name(&batch.name),
+        state: state.into(),
+        options: Some(v1::SolveOptions { placement_limit: Some(signed(batch.placement_limit)) }),
+        priority: batch.priority.into(),
+        display_name: batch.display_name,
+        labels: batch.labels.into_iter().collect(),
+        puzzle_count: signed(batch.puzzle_count),
+        progress: Some(v1::BatchProgress {
+            done_count: signed(progress.done),
+            unique_count: signed(progress.unique),
+            multiple_count: signed(progress.multiple),
+            no_solution_count: signed(progress.no_solution),
+            invalid_count: signed(progress.invalid),
+            undecided_count: signed(progress.undecided),
+            failed_count: signed(progress.failed),
+            cancelled_count: signed(progress.cancelled),
+            over_limit_count: signed(progress.over_limit),
+            placement_count: signed(progress.placements),
+            running_placement_count: 0,
+        }),
+        create_time: Some(timestamp(batch.created_at)),
+        seal_time: batch.sealed_at.map(timestamp),
+        end_time: batch.ended_at.map(timestamp),
+        expire_time: batch.expires_at.map(timestamp),
+    }
+}
+
+fn timestamp(instant: OffsetDateTime) -> Timestamp {
+    Timestamp {
+        seconds: instant.unix_timestamp(),
+        nanos: i32::try_from(instant.nanosecond()).unwrap_or_default(),
+    }
+}
+
+/// How results are to be written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ResultForm {
+    /// Solutions as one field of bytes.
+    pub(crate) packed: bool,
+    /// Whether placements were counted.
+    pub(crate) counted: bool,
+}
+
+/// Collects verdicts into the columns of one message.
+#[derive(Debug)]
+pub(crate) struct ResultColumns {
+    form: ResultForm,
+    chunk: v1::ResultChunk,
+    packed: Vec<u8>,
+}
+
+impl ResultColumns {
+    pub(crate) fn new(start_index: u64, form: ResultForm) -> Self {
+        let chunk = v1::ResultChunk { start_index: signed(start_index), ..v1::ResultChunk::default() };
+        Self { form, chunk, packed: Vec::new() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.chunk.outcomes.len()
+    }
+
+    pub(crate) fn push(&mut self, verdict: &Verdict) {
+        let index = self.chunk.start_index + signed(self.len() as u64);
+        self.chunk.outcomes.push(outcome(verdict.outcome()).into());
+        let solution = verdict.solution().map(ToString::to_string);
+        if self.form.packed {
+            match &solution {
+                Some(text) => self.packed.extend_from_slice(text.as_bytes()),
+                None => self.packed.extend_from_slice(&[b'.'; solver::CELLS]),
+            }
+        } else {
+            self.chunk.solutions.push(solution.unwrap_or_default());
+        }
+        if self.form.counted {
+            self.chunk.placements.push(placements(verdict));
+        }
+        if let Verdict::Invalid(invalid) = verdict {
+            self.chunk.invalid.push(invalid_puzzle(index, invalid));
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> v1::ResultChunk {
+        self.chunk.packed_solutions = self.packed.into();
+        self.chunk
+    }
+}
+
+fn outcome(outcome: Outcome) -> v1::Outcome {
+    match outcome {
+        Outcome::Unique => v1::Outcome::Unique,
+        Outcome::Multiple => v1::Outcome::Multiple,
+        Outcome::NoSolution => v1::Outcome::NoSolution,
+        Outcome::Invalid => v1::Outcome::Invalid,
+        Outcome::Undecided => v1::Outcome::Undecided,
+        Outcome::Failed => v1::Outcome::Failed,
+        Outcome::Cancelled => v1::Outcome::Cancelled,
+    }
+}
+
+fn placements(verdict: &Verdict) -> i64 {
+    match verdict.placements() {
+        Some(Placements::Exact(count)) => signed(count),
+        Some(Placements::OverLimit) => OVER_LIMIT,
+        Some(Placements::NotCounted) | None => 0,
+    }
+}
+
+fn invalid_puzzle(index: i64, invalid: &InvalidPuzzle) -> v1::InvalidPuzzle {
+    let reason = match invalid.reason {
+        Reason::Length => v1::invalid_puzzle::Reason::Length,
+        Reason::Character => v1::invalid_puzzle::Reason::Character,
+        Reason::DuplicateGiven => v1::invalid_puzzle::Reason::DuplicateGiven,
+    };
+    let found_length = match invalid.reason {
+        Reason::Length => i32::try_from(invalid.found_length).unwrap_or(i32::MAX),
+        _ => 0,
+    };
+    v1::InvalidPuzzle {
+        index,
+        reason: reason.into(),
+        cells: invalid.cells.iter().copied().map(i32::from).collect(),
+        found_length,
+    }
+}

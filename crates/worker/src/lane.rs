@@ -1,0 +1,163 @@
+//! One lane: claim a job, have it solved, complete it, again.
+
+use std::{sync::Arc, time::Duration};
+
+use store::{Completion, Error, Job, JobKey};
+use tokio::time::Instant;
+
+use crate::{
+    Shared,
+    slice::Slice,
+    solver_thread::{Solved, SolverThread},
+};
+
+/// An idle lane looks again after this, whatever notifications say.
+const IDLE_POLL: Duration = Duration::from_secs(1);
+/// Pause after a failure of the database.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// How long giving a lease back may take once the worker is stopping.
+pub(crate) const GIVE_BACK_MAX: Duration = Duration::from_millis(1_500);
+
+pub(crate) struct Lane {
+    shared: Arc<Shared>,
+    thread: SolverThread,
+}
+
+impl Lane {
+    pub(crate) fn new(shared: Arc<Shared>, thread: SolverThread) -> Self {
+        Self { shared, thread }
+    }
+
+    /// Works until the worker is stopping.
+    pub(crate) async fn run(self) {
+        let shared = &self.shared;
+        let mut wakes = shared.waker.jobs();
+        while !shared.is_stopping() {
+            wakes.arm();
+            match shared.store.claim(shared.id, 1, shared.config.lease).await {
+                Ok(jobs) if jobs.is_empty() => tokio::select! {
+                    () = wakes.wait(IDLE_POLL) => {}
+                    () = shared.stopping() => {}
+                },
+                Ok(jobs) => {
+                    for job in jobs {
+                        self.work(job).await;
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(worker.id = %shared.id, %error, "cannot claim; trying again");
+                    tokio::select! {
+                        () = tokio::time::sleep(RETRY_PAUSE) => {}
+                        () = shared.stopping() => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// One lease, from claim to its end.
+    async fn work(&self, job: Job) {
+        let shared = &self.shared;
+        let key = job.key;
+        let stop = shared.leases.hold(key);
+        tracing::debug!(
+            batch.id = key.batch_id,
+            job.lo = key.lo,
+            job.hi = key.hi,
+            lease.attempt = key.attempt,
+            "claimed"
+        );
+        match self.solve(job, Slice::new(stop)).await {
+            Some(Ok(Some(completion))) => self.complete(key, completion).await,
+            Some(Ok(None)) => self.give_back(key).await,
+            Some(Err(error)) => {
+                // Left leased: it is tried again when the lease runs out, not in a tight loop.
+                tracing::error!(batch.id = key.batch_id, job.lo = key.lo, %error, "a job's puzzles cannot be read");
+            }
+            None => {
+                tracing::error!(worker.id = %shared.id, "a solver thread is gone; its job is given back");
+                self.give_back(key).await;
+            }
+        }
+        shared.leases.forget(key);
+    }
+
+    /// One slice of a job; `None`: the thread is gone.
+    async fn solve(&self, job: Job, slice: Slice) -> Option<Solved> {
+        let slice = Arc::new(slice);
+        let mut solving = std::pin::pin!(self.thread.solve(job, Arc::clone(&slice)));
+        tokio::select! {
+            solved = &mut solving => solved,
+            () = tokio::time::sleep(self.shared.config.slice) => {
+                slice.end();
+                solving.await
+            }
+        }
+    }
+
+    /// Stores what is done; keeps trying for as long as the lease may last, for the work is worth more than the wait.
+    async fn complete(&self, key: JobKey, completion: Completion) {
+        let shared = &self.shared;
+        let whole = completion.mid == key.hi;
+        let give_up = Instant::now() + shared.config.lease;
+        loop {
+            match shared.store.complete(shared.id, key, completion.clone()).await {
+                Ok(()) => break,
+                Err(Error::LeaseLost) => {
+                    tracing::warn!(
+                        batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, lease.attempt = key.attempt, worker.id = %shared.id,
+                        "a late completion was refused: the lease was lost, the work is thrown away"
+                    );
+                    return;
+                }
+                Err(error) if error.is_transient() && Instant::now() < give_up && !shared.is_stopping() => {
+                    tracing::warn!(batch.id = key.batch_id, job.lo = key.lo, %error, "cannot store results; trying again");
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
+                Err(error) => {
+                    tracing::error!(batch.id = key.batch_id, job.lo = key.lo, %error, "results could not be stored; the job will be solved again");
+                    return;
+                }
+            }
+        }
+        shared.notices.results(key.batch_id);
+        if whole {
+            self.finish(key.batch_id).await;
+        }
+    }
+
+    /// Ends the batch if this was its last job. Upkeep does the same later if this fails.
+    async fn finish(&self, batch_id: i64) {
+        match self.shared.durable.finish(Some(batch_id)).await {
+            Ok(finished) => {
+                for (id, name) in finished {
+                    tracing::info!(batch.id = id, batch.name = name, "batch finished");
+                    self.shared.notices.results(id);
+                }
+            }
+            Err(error) => {
+                tracing::warn!(batch.id = batch_id, %error, "cannot look whether the batch is finished");
+            }
+        }
+    }
+
+    async fn give_back(&self, key: JobKey) {
+        let shared = &self.shared;
+        let released = tokio::time::timeout(GIVE_BACK_MAX, shared.store.release(shared.id, &[key])).await;
+        match released {
+            Ok(Ok(_)) => {
+                tracing::info!(batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, worker.id = %shared.id, "lease given back");
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(batch.id = key.batch_id, job.lo = key.lo, %error, "a lease could not be given back; it will run out");
+            }
+            Err(_) => {
+                tracing::warn!(
+                    batch.id = key.batch_id,
+                    job.lo = key.lo,
+                    "a lease could not be given back in time; it will run out"
+                );
+            }
+        }
+    }
+}

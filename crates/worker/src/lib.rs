@@ -1,0 +1,164 @@
+//! A worker process: claims jobs, solves them on threads apart from the async runtime, completes them under their fence.
+//!
+//! Who does what: one *lane* a solver thread claims, hands over, completes (`lane.rs`); the *heartbeat* prolongs leases from a thread
+//! and a connection of its own, so that neither solving nor a slow statement can starve it (`heartbeat.rs`); *upkeep* puts back what
+//! dead workers held and ends finished batches (`upkeep.rs`); *notices* tell waiting streams, a few times a second (`notices.rs`).
+#![forbid(unsafe_code)]
+
+mod heartbeat;
+mod lane;
+mod leases;
+mod notices;
+mod slice;
+mod solver_thread;
+mod upkeep;
+
+use std::{sync::Arc, time::Duration};
+
+use store::{Durability, Error, Store, Waker, WorkerId};
+use tokio::{sync::watch, task::JoinSet};
+
+use crate::{
+    heartbeat::Heartbeat, lane::Lane, leases::Leases, notices::Notices, solver_thread::SolverThread,
+};
+
+/// Connections beyond one a lane: the listener and the notices.
+const CONNECTIONS_EXTRA: u32 = 2;
+/// Connections for what must be durable at once: upkeep and finishing.
+const DURABLE_CONNECTIONS: u32 = 2;
+
+/// Set-up of a worker.
+#[derive(Clone)]
+pub struct Config {
+    /// How to reach the database.
+    pub database_url: String,
+    /// Solver threads, 1 or more.
+    pub threads: u32,
+    /// How long a lease lasts without a heartbeat.
+    pub lease: Duration,
+    /// How long running searches may go on after the stop signal, before their leases are given back.
+    pub grace: Duration,
+    /// How long a job is solved before what is done of it is stored and the rest goes back to the queue; a single search that takes longer
+    /// goes on.
+    pub slice: Duration,
+}
+
+/// How a worker is told to stop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// Running searches may go on for the grace time.
+    Graceful,
+    /// Running searches are stopped now.
+    AtOnce,
+}
+
+/// A worker that is connected and about to claim.
+pub struct Worker {
+    config: Config,
+    id: WorkerId,
+    store: Store,
+    durable: Store,
+}
+
+/// What the parts of a worker share.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) id: WorkerId,
+    /// Commits are reported at once: a job whose result a crash loses is still in place.
+    pub(crate) store: Store,
+    /// Commits are reported when they are on disk: for the end of a batch.
+    pub(crate) durable: Store,
+    pub(crate) waker: Waker,
+    pub(crate) leases: Arc<Leases>,
+    pub(crate) notices: Notices,
+    pub(crate) stopping: watch::Receiver<bool>,
+}
+
+impl Worker {
+    /// Connects, and brings the schema up to date if nobody has yet.
+    ///
+    /// # Errors
+    /// Those of [`Store::connect`] and [`Store::migrate`].
+    pub async fn connect(config: Config) -> Result<Self, Error> {
+        let connect = |connections_max, durability| store::Config {
+            url: config.database_url.clone(),
+            connections_max,
+            durability,
+            application_name: "sudoku-batch work".to_owned(),
+        };
+        let durable = Store::connect(&connect(DURABLE_CONNECTIONS, Durability::Synchronous)).await?;
+        durable.migrate().await?;
+        let connections = config.threads + CONNECTIONS_EXTRA;
+        let store = Store::connect(&connect(connections, Durability::Asynchronous)).await?;
+        Ok(Self { config, id: WorkerId::fresh(), store, durable })
+    }
+
+    /// This start's identity: what the database shows as a job's owner.
+    #[must_use]
+    pub fn id(&self) -> WorkerId {
+        self.id
+    }
+
+    /// Works until `stop` resolves; then claims nothing more, lets what runs end within the grace time, gives the rest back and returns.
+    pub async fn run(self, stop: impl Future<Output = Stop>) {
+        let Self { config, id, store, durable } = self;
+        let (stop_sender, stopping) = watch::channel(false);
+        let leases = Arc::new(Leases::default());
+        let heartbeat = Heartbeat::start(&config, id, Arc::clone(&leases));
+        let shared = Arc::new(Shared {
+            waker: Waker::start(store.clone()),
+            notices: Notices::start(store.clone()),
+            leases: Arc::clone(&leases),
+            config,
+            id,
+            store,
+            durable,
+            stopping,
+        });
+        tracing::info!(worker.id = %id, threads = shared.config.threads, database = shared.store.database(), "working");
+
+        let mut lanes = JoinSet::new();
+        for number in 0..shared.config.threads {
+            let lane = Lane::new(Arc::clone(&shared), SolverThread::start(number));
+            lanes.spawn(lane.run());
+        }
+        let upkeep = tokio::spawn(upkeep::run(Arc::clone(&shared)));
+
+        let grace = match stop.await {
+            Stop::Graceful => shared.config.grace,
+            Stop::AtOnce => Duration::ZERO,
+        };
+        tracing::info!(worker.id = %id, ?grace, "stopping");
+        stop_sender.send_replace(true);
+        if tokio::time::timeout(grace, join(&mut lanes)).await.is_err() {
+            leases.stop_all();
+            // Searches look at their flag every few milliseconds; the wait is for the database, which may be away.
+            if tokio::time::timeout(lane::GIVE_BACK_MAX, join(&mut lanes)).await.is_err() {
+                tracing::warn!(worker.id = %id, "leases could not be given back; they will run out");
+            }
+        }
+        upkeep.abort();
+        heartbeat.stop();
+    }
+}
+
+async fn join(lanes: &mut JoinSet<()>) {
+    while let Some(ended) = lanes.join_next().await {
+        if let Err(error) = ended {
+            tracing::error!(%error, "a lane ended by a fault of the program");
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// Resolves once the worker is stopping.
+    pub(crate) async fn stopping(&self) {
+        let mut stopping = self.stopping.clone();
+        // An error means that the worker is gone altogether: stop as well.
+        stopping.wait_for(|stopping| *stopping).await.ok();
+    }
+}
