@@ -1,0 +1,37 @@
+# Two targets do everything on a fresh machine: `make demo` shows the service, `make test` passes the tests.
+CARGO ?= cargo
+# A private PostgreSQL around one command; `--` twice: the first is cargo's.
+WITH_POSTGRES = $(CARGO) run --quiet -p local-postgres --bin with-postgres -- --
+
+.PHONY: help build demo test check postgres sqlx sqlx-check buf clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+build: ## Build target/release/sudoku-batch
+	$(CARGO) build --release --locked --bin sudoku-batch
+
+demo: postgres build ## Run the main job: private PostgreSQL, server, two workers, a bundled batch
+	target/release/sudoku-batch demo
+
+test: postgres ## Run every test on a private PostgreSQL that is started and stopped for it
+	$(CARGO) build --locked --workspace --all-targets
+	$(WITH_POSTGRES) $(CARGO) test --locked --workspace
+
+check: ## Run what CI runs
+	.ci/run
+
+postgres: ## Install PostgreSQL's programs if there are none
+	@.ci/ensure-postgres
+
+sqlx: postgres ## Check all SQL against a real PostgreSQL and write .sqlx anew
+	$(WITH_POSTGRES) .ci/sqlx .sqlx
+
+sqlx-check: postgres ## Check that .sqlx is what the SQL in the code says
+	$(WITH_POSTGRES) .ci/sqlx --check
+
+buf: ## Lint the proto files
+	.ci/buf lint proto
+
+clean: ## Remove everything that was built
+	$(CARGO) clean

@@ -1,0 +1,282 @@
+//! The command line as it is typed.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+use crate::record::Limit;
+
+const DEFAULT_LISTEN: &str = "127.0.0.1:50051";
+const DEFAULT_SERVER: &str = "http://127.0.0.1:50051";
+
+/// Solve sudokus by the million: every puzzle answered exactly once, with the exact number of placements of plain backtracking.
+///
+/// Start with `sudoku-batch demo`, which needs nothing but installed PostgreSQL programs and leaves nothing behind.
+#[derive(Parser, Debug)]
+#[command(name = "sudoku-batch", version, propagate_version = true, max_term_width = 110)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// What is logged to stderr: off, error, warn, info, debug, or a filter such as `warn,store=debug`.
+    #[arg(long, global = true, env = "SUDOKU_BATCH_LOG", default_value = "info", value_name = "FILTER")]
+    pub(crate) log: String,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Show it all on this machine: private PostgreSQL, server, two workers, a bundled batch; then stop everything.
+    Demo(Demo),
+    /// Run a private PostgreSQL, a server and workers until stopped; the batches stay in the data folder.
+    Up(Up),
+    /// Run one gRPC server against a database.
+    Serve(Serve),
+    /// Run one worker process against a database.
+    Work(Work),
+    /// Bring a database's schema up to date. `serve` and `work` do the same when they start.
+    Migrate(Migrate),
+    /// Submit puzzles to a server as one batch and print the results.
+    Submit(Submit),
+    /// Show one batch and how far it is.
+    Get(Get),
+    /// Solve puzzles in this process: the same answers, without a server or a database.
+    Solve(Solve),
+    /// Make puzzles with exactly one solution.
+    Generate(Generate),
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Demo {}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Up {
+    /// Address of the server; port 0 takes a free one. Loopback only.
+    #[arg(long, default_value = DEFAULT_LISTEN, value_name = "HOST:PORT")]
+    pub(crate) listen: String,
+
+    /// Folder of the private PostgreSQL [default: sudoku-batch in the user's data folder; /var/lib/sudoku-batch for root].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+
+    /// Worker processes [default: one for each core].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) workers: Option<u32>,
+}
+
+/// The database of a role.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Database {
+    /// PostgreSQL 14 or newer: postgres://USER:PASSWORD@HOST:PORT/DATABASE.
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_name = "URL")]
+    pub(crate) database_url: String,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) database: Database,
+
+    /// Address to listen on; port 0 takes a free one.
+    #[arg(long, default_value = DEFAULT_LISTEN, value_name = "HOST:PORT")]
+    pub(crate) listen: String,
+
+    /// Listen beyond loopback although there is neither TLS nor authentication yet: only behind something that has both.
+    #[arg(long)]
+    pub(crate) allow_insecure_remote: bool,
+
+    /// Greatest placement limit that a batch may ask for, up to 10^12.
+    #[arg(long, default_value_t = 10_000_000_000, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000))]
+    pub(crate) placement_limit_max: u64,
+
+    /// Seconds that running calls may take to end after SIGTERM.
+    #[arg(long, default_value = "8", value_name = "S", value_parser = seconds)]
+    pub(crate) grace: Duration,
+
+    /// Stop when standard input closes.
+    #[arg(long, hide = true)]
+    pub(crate) exit_with_parent: bool,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Work {
+    #[command(flatten)]
+    pub(crate) database: Database,
+
+    /// Solver threads [default: one for each core].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: Option<u32>,
+
+    /// Seconds that a job stays reserved for a worker that has fallen silent.
+    #[arg(long, default_value = "30", value_name = "S", value_parser = lease_seconds)]
+    pub(crate) lease: Duration,
+
+    /// Seconds that running searches may go on after SIGTERM before their jobs are given back.
+    #[arg(long, default_value = "3", value_name = "S", value_parser = seconds)]
+    pub(crate) grace: Duration,
+
+    /// Stop when standard input closes.
+    #[arg(long, hide = true)]
+    pub(crate) exit_with_parent: bool,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Migrate {
+    #[command(flatten)]
+    pub(crate) database: Database,
+}
+
+/// Which server, and for whom.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Server {
+    /// Address of the server.
+    #[arg(long, env = "SUDOKU_BATCH_SERVER", default_value = DEFAULT_SERVER, value_name = "URL")]
+    pub(crate) server: String,
+
+    /// Tenant that the batches belong to.
+    #[arg(long, env = "SUDOKU_BATCH_TENANT", value_name = "NAME")]
+    pub(crate) tenant: Option<String>,
+}
+
+/// How results are shown.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum OutputFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Jsonl,
+}
+
+/// How one batch is shown.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum BatchFormat {
+    /// For people.
+    Text,
+    /// The proto's JSON.
+    Json,
+}
+
+/// What both ways of solving share.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Solving {
+    /// Puzzle files, one puzzle a line: 81 characters, `.` or `0` for empty, `#` for remarks; `-` or nothing: standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// How results are shown.
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) output: OutputFormat,
+
+    /// Placements counted at the most for one puzzle, up to 10^10; `off` counts none. Never changes an outcome.
+    #[arg(long, default_value = "100000000", value_name = "N|off")]
+    pub(crate) placement_limit: Limit,
+
+    /// Print counts by outcome and the spread of the placements instead of the results.
+    #[arg(long)]
+    pub(crate) summary: bool,
+}
+
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Submit {
+    #[command(flatten)]
+    pub(crate) solving: Solving,
+
+    #[command(flatten)]
+    pub(crate) server: Server,
+
+    /// Print results as they finish, not in the order of the input.
+    #[arg(long)]
+    pub(crate) as_finished: bool,
+
+    /// Do not wait for results: print the batch's name and end.
+    #[arg(long, conflicts_with_all = ["as_finished", "summary"])]
+    pub(crate) detach: bool,
+
+    /// Name the batch, 4 to 63 of [a-z0-9-]. The same id and the same puzzles again are the same batch: a broken submit goes on this way.
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<String>,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Get {
+    /// The batch: its id, or batches/ID.
+    #[arg(value_name = "BATCH")]
+    pub(crate) batch: String,
+
+    #[command(flatten)]
+    pub(crate) server: Server,
+
+    /// How the batch is shown.
+    #[arg(long, value_enum, default_value_t = BatchFormat::Text)]
+    pub(crate) output: BatchFormat,
+}
+
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Solve {
+    #[command(flatten)]
+    pub(crate) solving: Solving,
+
+    /// Solver threads [default: one for each core].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: Option<u32>,
+}
+
+#[derive(ClapArgs, Debug)]
+#[command(group = ArgGroup::new("kind").args(["clues", "minimal"]))]
+pub(crate) struct Generate {
+    /// How many.
+    #[arg(short = 'n', long, default_value_t = 1, value_name = "N")]
+    pub(crate) count: u64,
+
+    /// Givens of each puzzle.
+    #[arg(long, value_name = "K")]
+    pub(crate) clues: Option<u8>,
+
+    /// Minimal puzzles: without any one of the givens there would be more than one solution.
+    #[arg(long)]
+    pub(crate) minimal: bool,
+
+    /// The same seed gives the same puzzles.
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    pub(crate) seed: u64,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 every puzzle answered; 1 an error; 2 wrong usage; 3 finished, but some inputs were invalid, \
+undecided or failed; 4 not finished, the message says how to go on.";
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "give a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|duration| *duration <= Duration::from_secs(3_600))
+        .ok_or_else(|| "give 0 to 3600 seconds".to_owned())
+}
+
+fn lease_seconds(text: &str) -> Result<Duration, String> {
+    seconds(text)
+        .ok()
+        .filter(|lease| *lease >= Duration::from_secs(1))
+        .ok_or_else(|| "give 1 to 3600 seconds".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn an_unlimited_count_is_refused_with_the_hint_what_to_write() {
+        let parse = |limit: &str| Args::try_parse_from(["sudoku-batch", "solve", "--placement-limit", limit]);
+        let refused = parse("none").expect_err("refused").to_string();
+        assert!(refused.contains("\"off\""), "{refused}");
+        assert!(parse("off").is_ok() && parse("0").is_ok() && parse("10000000000").is_ok());
+        assert!(parse("10000000001").is_err() && parse("-1").is_err() && parse("1e6").is_err());
+    }
+}

@@ -1,0 +1,94 @@
+//! `get`: one batch and how far it is.
+
+use std::io::{self, Write};
+
+use anyhow::Context as _;
+use client::v1::{self, batch::State};
+use prost::Message as _;
+use prost_reflect::{DescriptorPool, DynamicMessage};
+
+use crate::{
+    args::{BatchFormat, Get, Server},
+    exit::Exit,
+    lines::grouped,
+    output,
+};
+
+/// Connects for a command.
+pub(crate) async fn connect(server: &Server) -> anyhow::Result<client::Client> {
+    let client = client::Client::connect(&server.server).await.map_err(|error| match error {
+        client::Error::Unreachable { .. } => {
+            anyhow::anyhow!("{error}; start one with `sudoku-batch up`, or name another with --server")
+        }
+        other => other.into(),
+    })?;
+    Ok(match &server.tenant {
+        Some(tenant) => client.with_tenant(tenant)?,
+        None => client,
+    })
+}
+
+/// The resource name of what a user may also give as a bare id.
+pub(crate) fn resource_name(batch: &str) -> String {
+    if batch.starts_with("batches/") { batch.to_owned() } else { format!("batches/{batch}") }
+}
+
+pub(crate) async fn run(args: Get) -> anyhow::Result<Exit> {
+    let mut client = connect(&args.server).await?;
+    let batch = client.get_batch(&resource_name(&args.batch)).await?;
+    let mut out = output::results();
+    match args.output {
+        BatchFormat::Json => writeln!(out, "{}", json(&batch)?)?,
+        BatchFormat::Text => text(&mut out, &batch)?,
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+/// The canonical JSON of the proto.
+fn json(batch: &v1::Batch) -> anyhow::Result<String> {
+    let pool =
+        DescriptorPool::decode(proto::DESCRIPTOR_SET).context("the built-in descriptors are damaged")?;
+    let descriptor =
+        pool.get_message_by_name("sudoku.v1.Batch").context("the built-in descriptors lack Batch")?;
+    let message = DynamicMessage::decode(descriptor, &*batch.encode_to_vec())?;
+    Ok(serde_json::to_string(&message)?)
+}
+
+fn text(out: &mut impl Write, batch: &v1::Batch) -> io::Result<()> {
+    let state = match batch.state() {
+        State::Unspecified => "unknown",
+        State::Open => "open: takes more puzzles",
+        State::Sealed => "sealed: being solved",
+        State::Succeeded => "succeeded: every puzzle has an outcome",
+        State::Cancelling => "cancelling",
+        State::Cancelled => "cancelled",
+    };
+    let progress = batch.progress.unwrap_or_default();
+    writeln!(out, "{}", batch.name)?;
+    writeln!(out, "{:<12} {state}", "state")?;
+    if !batch.display_name.is_empty() {
+        writeln!(out, "{:<12} {}", "name", batch.display_name)?;
+    }
+    writeln!(out, "{:<12} {} of {}", "done", show(progress.done_count), show(batch.puzzle_count))?;
+    for (name, count) in [
+        ("unique", progress.unique_count),
+        ("multiple", progress.multiple_count),
+        ("no_solution", progress.no_solution_count),
+        ("invalid", progress.invalid_count),
+        ("undecided", progress.undecided_count),
+        ("failed", progress.failed_count),
+        ("cancelled", progress.cancelled_count),
+        ("over limit", progress.over_limit_count),
+        ("placements", progress.placement_count),
+    ] {
+        if count != 0 {
+            writeln!(out, "{name:<12} {}", show(count))?;
+        }
+    }
+    Ok(())
+}
+
+fn show(count: i64) -> String {
+    grouped(u64::try_from(count).unwrap_or(0))
+}

@@ -1,0 +1,11 @@
+//! One module a command.
+
+pub(crate) mod demo;
+pub(crate) mod generate;
+pub(crate) mod get;
+pub(crate) mod migrate;
+pub(crate) mod serve;
+pub(crate) mod solve;
+pub(crate) mod submit;
+pub(crate) mod up;
+pub(crate) mod work;

@@ -1,0 +1,84 @@
+//! `serve`: one gRPC server.
+
+use std::{net::SocketAddr, time::Duration};
+
+use anyhow::{Context as _, bail};
+use store::{Durability, Store};
+use tokio::net::{TcpListener, lookup_host};
+
+use crate::{
+    args::Serve,
+    exit::{Exit, UsageError},
+    output,
+    signals::{Stop, stop},
+};
+
+/// Connections of one server process: its calls are short, streams hold none while they wait.
+const CONNECTIONS_MAX: u32 = 16;
+/// Grace when the parent is gone: the database may be going with it.
+const GRACE_WITHOUT_PARENT: Duration = Duration::from_secs(1);
+
+/// Listens on `listen` if that is allowed.
+pub(crate) async fn listen(listen: &str, allow_remote: bool) -> anyhow::Result<TcpListener> {
+    let addresses: Vec<SocketAddr> = lookup_host(listen)
+        .await
+        .map_err(|error| UsageError(format!("--listen {listen:?} is no HOST:PORT: {error}")))?
+        .collect();
+    if let Some(open) = addresses.iter().find(|address| !address.ip().is_loopback())
+        && !allow_remote
+    {
+        bail!(UsageError(format!(
+            "--listen {listen}: {} can be reached from other machines, and there is neither TLS nor authentication; listen on \
+             127.0.0.1, or say --allow-insecure-remote if something in front of it has both",
+            open.ip()
+        )));
+    }
+    TcpListener::bind(&addresses[..]).await.with_context(|| {
+        format!("cannot listen on {listen} (is another server running there? --listen takes another port)")
+    })
+}
+
+pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
+    let stopped = stop(args.exit_with_parent)?;
+    let listener = listen(&args.listen, args.allow_insecure_remote).await?;
+    let address = listener.local_addr()?;
+    let store = Store::connect(&store::Config {
+        url: args.database.database_url,
+        connections_max: CONNECTIONS_MAX,
+        durability: Durability::Synchronous,
+        application_name: "sudoku-batch serve".to_owned(),
+    })
+    .await?;
+    store.migrate().await?;
+    tracing::info!(
+        %address,
+        database = store.database(),
+        placement_limit_max = args.placement_limit_max,
+        grace = ?args.grace,
+        "serving"
+    );
+    output::announce(&format!("ready http://{address}"))?;
+
+    let (reason, told) = tokio::sync::oneshot::channel();
+    let stopped = async move {
+        let why = stopped.await;
+        tracing::info!(?why, "stopping");
+        reason.send(why).ok();
+    };
+    let config = server::Config { placement_limit_max: args.placement_limit_max, grace: args.grace };
+    let serving = server::serve(listener, store.clone(), config, stopped);
+    tokio::select! {
+        ended = serving => ended?,
+        () = parent_gone(told) => tracing::warn!("the parent process is gone; calls are cut"),
+    }
+    store.close().await;
+    Ok(Exit::Done)
+}
+
+/// Resolves a little after the parent has gone; never for other reasons to stop.
+async fn parent_gone(told: tokio::sync::oneshot::Receiver<Stop>) {
+    match told.await {
+        Ok(Stop::Parent) => tokio::time::sleep(GRACE_WITHOUT_PARENT).await,
+        _ => std::future::pending().await,
+    }
+}

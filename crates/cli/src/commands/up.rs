@@ -1,0 +1,75 @@
+//! `up`: private PostgreSQL, server and workers until stopped.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use local_postgres::{LocalPostgres, Options};
+
+use crate::{
+    args::Up,
+    commands::serve,
+    exit::{Exit, UsageError},
+    logging, output,
+    signals::stop,
+    stack::{Roles, Stack},
+};
+
+/// Connections of the private PostgreSQL.
+const CONNECTIONS_MAX: u32 = 200;
+/// Connections that one worker process may use: two lanes and its housekeeping.
+const CONNECTIONS_A_WORKER: u32 = 7;
+/// Connections that the server may use.
+const CONNECTIONS_SERVER: u32 = 20;
+
+pub(crate) async fn run(args: Up) -> anyhow::Result<Exit> {
+    let stopped = stop(false)?;
+    let mut stopped = std::pin::pin!(stopped);
+    let started = async {
+        // Told before PostgreSQL is started for nothing; the server itself listens a moment later.
+        drop(serve::listen(&args.listen, false).await?);
+        let workers = args.workers.unwrap_or_else(cores);
+        let data_dir = args.data_dir.map_or_else(default_data_dir, Ok)?;
+        let options = Options {
+            data_dir,
+            durable: true,
+            max_connections: CONNECTIONS_MAX.max(workers * CONNECTIONS_A_WORKER + CONNECTIONS_SERVER),
+        };
+        let postgres = tokio::task::spawn_blocking(move || LocalPostgres::start(&options))
+            .await
+            .context("starting PostgreSQL failed")??;
+        Stack::start(postgres, Roles { listen: args.listen, workers, log: logging::filter() }).await
+    };
+    let mut stack = tokio::select! {
+        started = started => started?,
+        _ = &mut stopped => return Ok(Exit::Done),
+    };
+    output::announce(&format!("ready {}", stack.url()))?;
+    let failure = tokio::select! {
+        error = stack.watch() => Some(error),
+        why = &mut stopped => {
+            tracing::info!(?why, "stopping");
+            None
+        }
+    };
+    stack.stop().await?;
+    failure.map_or(Ok(Exit::Done), Err)
+}
+
+fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1))
+}
+
+/// The user's data folder; for root, whose own is closed to the account that PostgreSQL runs as, the system's.
+fn default_data_dir() -> anyhow::Result<PathBuf> {
+    const NAME: &str = "sudoku-batch";
+    if nix::unistd::Uid::effective().is_root() {
+        return Ok(PathBuf::from("/var/lib").join(NAME));
+    }
+    if let Some(data) = std::env::var_os("XDG_DATA_HOME").filter(|value| !value.is_empty()) {
+        return Ok(PathBuf::from(data).join(NAME));
+    }
+    let home = std::env::var_os("HOME")
+        .filter(|value| !value.is_empty())
+        .ok_or_else(|| UsageError("there is no HOME; say where with --data-dir DIR".to_owned()))?;
+    Ok(PathBuf::from(home).join(".local/share").join(NAME))
+}

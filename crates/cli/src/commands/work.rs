@@ -1,0 +1,40 @@
+//! `work`: one worker process.
+
+use std::time::Duration;
+
+use worker::{Config, Worker};
+
+use crate::{
+    args::Work,
+    exit::Exit,
+    output,
+    signals::{Stop, stop},
+};
+
+/// How long a job is solved before what is done of it is stored.
+const SLICE: Duration = Duration::from_millis(250);
+
+pub(crate) async fn run(args: Work) -> anyhow::Result<Exit> {
+    let stopped = stop(args.exit_with_parent)?;
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = args.threads.unwrap_or_else(|| u32::try_from(cores).unwrap_or(1));
+    let config = Config {
+        database_url: args.database.database_url,
+        threads,
+        lease: args.lease,
+        grace: args.grace,
+        slice: SLICE,
+    };
+    let worker = Worker::connect(config).await?;
+    output::announce(&format!("ready worker {}", worker.id()))?;
+    worker
+        .run(async move {
+            match stopped.await {
+                Stop::Signal => worker::Stop::Graceful,
+                // The database may be going with the parent: give back at once.
+                Stop::Parent => worker::Stop::AtOnce,
+            }
+        })
+        .await;
+    Ok(Exit::Done)
+}

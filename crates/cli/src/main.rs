@@ -1,0 +1,56 @@
+//! The one binary, `sudoku-batch`: arguments in, exit code out; the work is done by the crates beside this one.
+#![forbid(unsafe_code)]
+
+mod args;
+mod children;
+mod commands;
+mod exit;
+mod input;
+mod lines;
+mod logging;
+mod output;
+mod progress;
+mod record;
+mod signals;
+mod stack;
+mod summary;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::{
+    args::{Args, Command},
+    commands::{demo, generate, get, migrate, serve, solve, submit, up, work},
+    exit::Exit,
+};
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    logging::start(&args.log);
+    let exit = run(args.command).unwrap_or_else(|error| exit::report(&error));
+    ExitCode::from(exit.code())
+}
+
+fn run(command: Command) -> anyhow::Result<Exit> {
+    match command {
+        // Solving in this process wants all cores for itself: no runtime.
+        Command::Solve(args) => solve::run(&args),
+        Command::Generate(args) => generate::run(&args),
+        Command::Demo(args) => on_runtime(demo::run(args)),
+        Command::Up(args) => on_runtime(up::run(args)),
+        Command::Serve(args) => on_runtime(serve::run(args)),
+        Command::Work(args) => on_runtime(work::run(args)),
+        Command::Migrate(args) => on_runtime(migrate::run(args)),
+        Command::Submit(args) => on_runtime(submit::run(args)),
+        Command::Get(args) => on_runtime(get::run(args)),
+    }
+}
+
+fn on_runtime(work: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let exit = runtime.block_on(work);
+    // A thread that still reads standard input must not keep the process.
+    runtime.shutdown_background();
+    exit
+}

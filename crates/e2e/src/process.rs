@@ -1,0 +1,250 @@
+//! Processes of the one binary: started, heard, stopped, never left behind.
+
+use std::{
+    io::{BufRead as _, BufReader, Read, Write as _},
+    os::unix::process::{CommandExt as _, ExitStatusExt as _},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    thread,
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+use crate::wait::{eventually, guard_against_hanging};
+
+/// The binary under test: the one that `SUDOKU_BATCH_BIN` names, or the one that cargo builds now.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        if let Some(given) = std::env::var_os("SUDOKU_BATCH_BIN") {
+            return given.into();
+        }
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "-p", "cli", "--bin", "sudoku-batch"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status()
+            .expect("cargo can be run");
+        assert!(built.success(), "sudoku-batch cannot be built");
+        let test = std::env::current_exe().expect("this test's own file");
+        let profile = test.ancestors().nth(2).expect("target/PROFILE/deps/TEST");
+        profile.join("sudoku-batch")
+    })
+}
+
+/// A command with a clean environment of our own variables.
+fn command(args: &[&str]) -> Command {
+    guard_against_hanging();
+    let mut command = Command::new(binary());
+    command.args(args);
+    for name in [
+        "DATABASE_URL",
+        "SUDOKU_BATCH_SERVER",
+        "SUDOKU_BATCH_TENANT",
+        "SUDOKU_BATCH_LOG",
+        "RUST_LOG",
+        "XDG_DATA_HOME",
+    ] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// What a command that has ended left.
+#[derive(Debug)]
+pub struct Finished {
+    /// Its exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// Its results.
+    pub stdout: String,
+    /// Everything else that it said.
+    pub stderr: String,
+}
+
+/// Runs a command to its end, with `input` as its standard input and `environment` added.
+///
+/// # Panics
+/// When it cannot be started.
+#[must_use]
+pub fn run(args: &[&str], environment: &[(&str, &str)], input: &str) -> Finished {
+    let mut child = command(args)
+        .envs(environment.iter().copied())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("sudoku-batch can be started");
+    let mut stdin = child.stdin.take().expect("piped");
+    let input = input.to_owned();
+    // A command that ends early closes its input: that is its right.
+    let writer = thread::spawn(move || stdin.write_all(input.as_bytes()).ok());
+    let output = child.wait_with_output().expect("its output can be read");
+    writer.join().expect("the writer does not panic");
+    Finished {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).expect("stdout is text"),
+        stderr: String::from_utf8(output.stderr).expect("stderr is text"),
+    }
+}
+
+/// Lines that a stream has brought so far.
+type Lines = Arc<Mutex<Vec<String>>>;
+
+/// A running command.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    /// Held open: roles that were told to end with their parent do when it closes.
+    stdin: Option<ChildStdin>,
+    stdout: Lines,
+    stderr: Lines,
+    allowed: Vec<&'static str>,
+}
+
+impl Process {
+    /// Starts a command in a process group of its own.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    #[must_use]
+    pub fn start(args: &[&str], environment: &[(&str, &str)]) -> Self {
+        let mut child = command(args)
+            .envs(environment.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .expect("sudoku-batch can be started");
+        let stdout = collect(child.stdout.take().expect("piped"));
+        let stderr = collect(child.stderr.take().expect("piped"));
+        let stdin = child.stdin.take();
+        Self { child, stdin, stdout, stderr, allowed: Vec::new() }
+    }
+
+    /// Lets log lines of level WARN or ERROR pass that hold one of these texts.
+    #[must_use]
+    pub fn allowing(mut self, texts: &[&'static str]) -> Self {
+        self.allowed.extend(texts);
+        self
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for a line on stdout that begins with `prefix`; gives the rest of it.
+    ///
+    /// # Panics
+    /// When it does not come.
+    pub fn line(&mut self, prefix: &str) -> String {
+        eventually(&format!("a line {prefix:?} on stdout"), || {
+            let found =
+                lines(&self.stdout).iter().find_map(|line| line.strip_prefix(prefix).map(str::to_owned));
+            if found.is_none()
+                && let Some(status) = self.child.try_wait().expect("can be waited for")
+            {
+                panic!("ended ({status}) without {prefix:?} on stdout; stderr: {:#?}", lines(&self.stderr));
+            }
+            found
+        })
+    }
+
+    /// Everything on stderr so far.
+    #[must_use]
+    pub fn log(&self) -> Vec<String> {
+        lines(&self.stderr)
+    }
+
+    /// Waits for a line on stderr that holds `text`.
+    ///
+    /// # Panics
+    /// When it does not come.
+    pub fn logged(&self, text: &str) {
+        eventually(&format!("{text:?} on stderr"), || {
+            self.log().iter().any(|line| line.contains(text)).then_some(())
+        });
+    }
+
+    /// Sends a signal.
+    ///
+    /// # Panics
+    /// When it cannot be sent.
+    pub fn signal(&self, signal: Signal) {
+        kill(pid(self.child.id()), signal).expect("the process is there");
+    }
+
+    /// Waits for its end; gives the exit code, or the signal that ended it as a negative number.
+    ///
+    /// # Panics
+    /// When it does not end.
+    pub fn wait(&mut self) -> i32 {
+        let status =
+            eventually("the end of the process", || self.child.try_wait().expect("can be waited for"));
+        status.code().unwrap_or_else(|| -status.signal().unwrap_or(0))
+    }
+
+    /// Closes its standard input.
+    pub fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    /// SIGTERM, and its exit code.
+    pub fn stop(&mut self) -> i32 {
+        self.signal(Signal::SIGTERM);
+        self.wait()
+    }
+
+    fn unexpected(&self) -> Vec<String> {
+        lines(&self.stderr)
+            .into_iter()
+            .filter(|line| line.contains(" WARN ") || line.contains(" ERROR ") || line.contains("panicked"))
+            .filter(|line| !self.allowed.iter().any(|text| line.contains(text)))
+            .collect()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Errors mean that it has ended already.
+        self.child.kill().ok();
+        self.child.wait().ok();
+        let unexpected = self.unexpected();
+        if thread::panicking() {
+            // What it said is the first thing that whoever reads the failure wants.
+            let said = lines(&self.stderr).join("\n");
+            std::io::stderr()
+                .write_all(format!("--- stderr of process {}:\n{said}\n", self.child.id()).as_bytes())
+                .ok();
+        } else {
+            assert!(unexpected.is_empty(), "unexpected log lines: {unexpected:#?}");
+        }
+    }
+}
+
+fn pid(id: u32) -> Pid {
+    Pid::from_raw(i32::try_from(id).expect("process ids fit"))
+}
+
+fn collect(stream: impl Read + Send + 'static) -> Lines {
+    let kept = Lines::default();
+    let filled = Arc::clone(&kept);
+    thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            filled.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        }
+    });
+    kept
+}
+
+fn lines(kept: &Lines) -> Vec<String> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}

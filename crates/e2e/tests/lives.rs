@@ -1,0 +1,275 @@
+//! Lives of processes: what starts, what ends, what is left.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::{fs, path::Path, time::Instant};
+
+use e2e::{Database, ENDLESS, Process, SEED, SEED_SOLUTION, Service, eventually, run};
+use nix::sys::signal::Signal;
+
+/// The processes whose command line or environment names `word`, by their numbers.
+fn processes_naming(word: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        // A process that ends meanwhile has nothing to read any more.
+        let read = |file: &str| fs::read(entry.path().join(file)).unwrap_or_default();
+        let text = [read("cmdline"), read("environ")].concat();
+        if pid != std::process::id() && String::from_utf8_lossy(&text).contains(word) {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+fn up(data: &Path) -> (Process, String) {
+    let data = data.to_str().unwrap();
+    let mut up =
+        Process::start(&["up", "--listen", "127.0.0.1:0", "--data-dir", data, "--workers", "2"], &[]);
+    let url = up.line("ready ");
+    (up, url)
+}
+
+/// A data folder, and a word in its path that no other process has.
+fn data_dir() -> (tempfile::TempDir, std::path::PathBuf, String) {
+    let folder = tempfile::Builder::new()
+        .prefix("up-")
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .tempdir()
+        .unwrap();
+    let data = folder.path().join("data");
+    let word = folder.path().file_name().unwrap().to_str().unwrap().to_owned();
+    (folder, data, word)
+}
+
+#[test]
+fn up_serves_ends_everything_at_sigterm_and_keeps_its_batches() {
+    let (_folder, data, word) = data_dir();
+    let (mut first, url) = up(&data);
+    let done = run(&["submit", "-", "--id", "kept", "--output", "jsonl", "--server", &url], &[], SEED);
+    assert!(done.stdout.contains(SEED_SOLUTION), "{done:?}");
+    assert!(processes_naming(&word).len() >= 5, "server, workers, PostgreSQL and its watcher");
+    assert_eq!(first.stop(), 0);
+    assert_eq!(processes_naming(&word), [], "nothing is left");
+
+    let (mut second, url) = up(&data);
+    let again = run(&["submit", "-", "--id", "kept", "--output", "jsonl", "--server", &url], &[], SEED);
+    assert_eq!(again.stdout, done.stdout);
+    let shown = run(&["get", "kept", "--server", &url], &[], "");
+    assert!(shown.stdout.contains("1 of 1"), "{}", shown.stdout);
+    second.signal(Signal::SIGINT);
+    assert_eq!(second.wait(), 0);
+    assert_eq!(processes_naming(&word), []);
+}
+
+#[test]
+fn up_killed_leaves_no_child_and_starts_again() {
+    let (_folder, data, word) = data_dir();
+    // The children's own words when the database goes away under them.
+    let loss = [
+        "connection was lost",
+        "could not be given back",
+        "cannot claim",
+        "cannot listen",
+        "upkeep failed",
+        "parent process is gone",
+    ];
+    let (first, url) = up(&data);
+    let mut first = first.allowing(&loss);
+    let submit = ["submit", "-", "--id", "kept", "--output", "jsonl", "--server"];
+    let done = run(&[&submit[..], &[&*url]].concat(), &[], SEED);
+    // A search that would go on for hours must not keep its worker alive.
+    let endless = ["submit", "-", "--detach", "--placement-limit", "10000000000", "--server", &url];
+    assert_eq!(run(&endless, &[], ENDLESS).code, Some(0));
+    first.signal(Signal::SIGKILL);
+    assert_eq!(first.wait(), -9);
+    // The next start comes at once: it may find the old cluster still stopping.
+    let (second, url) = up(&data);
+    let mut second = second.allowing(&loss);
+    let again = run(&[&submit[..], &[&*url]].concat(), &[], SEED);
+    assert_eq!(again.stdout, done.stdout);
+    second.signal(Signal::SIGKILL);
+    second.wait();
+    eventually("no child is left", || processes_naming(&word).is_empty().then_some(()));
+}
+
+#[test]
+fn up_refuses_a_folder_in_use() {
+    let (_folder, data, _) = data_dir();
+    let (mut first, _) = up(&data);
+    let args = ["up", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()];
+    let done = run(&args, &[], "");
+    assert_eq!(done.code, Some(1));
+    assert!(
+        done.stderr.contains(data.to_str().unwrap()) && done.stderr.lines().count() == 1,
+        "{}",
+        done.stderr
+    );
+    assert_eq!(first.stop(), 0);
+}
+
+#[test]
+fn up_starts_a_dead_worker_again() {
+    let (_folder, data, word) = data_dir();
+    let (up, url) = up(&data);
+    let mut up = up.allowing(&["a worker has ended"]);
+    let workers = || -> Vec<u32> {
+        processes_naming(&word)
+            .into_iter()
+            .filter(|pid| {
+                fs::read(format!("/proc/{pid}/cmdline"))
+                    .is_ok_and(|line| line.windows(6).any(|part| part == b"\0work\0"))
+            })
+            .collect()
+    };
+    let before = workers();
+    assert_eq!(before.len(), 2);
+    for pid in &before {
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(i32::try_from(*pid).unwrap()), Signal::SIGKILL)
+            .unwrap();
+    }
+    eventually("two new workers", || {
+        (workers().len() == 2 && workers().iter().all(|pid| !before.contains(pid))).then_some(())
+    });
+    let done = run(&["submit", "-", "--output", "jsonl", "--server", &url], &[], SEED);
+    assert!(done.stdout.contains(SEED_SOLUTION), "{done:?}");
+    assert_eq!(up.stop(), 0);
+}
+
+#[test]
+fn demo_shows_the_whole_and_leaves_nothing() {
+    let place = tempfile::Builder::new()
+        .prefix("demo-")
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777))
+        .tempdir()
+        .unwrap();
+    let word = place.path().file_name().unwrap().to_str().unwrap().to_owned();
+    let done = run(&["demo"], &[("TMPDIR", place.path().to_str().unwrap())], "");
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    for text in [
+        "the seed example     unique                   4,208",
+        "69,175,316",
+        "givens clash: r1c1 r1c2",
+        "8 5 9 | 7 6 1 | 4 2 3",
+    ] {
+        assert!(done.stdout.contains(text), "{text:?} is not in {}", done.stdout);
+    }
+    assert!(done.stderr.contains("1,007/1,007 puzzles"), "{}", done.stderr);
+    assert_eq!(processes_naming(&word), [], "no process is left");
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "no file is left");
+}
+
+#[test]
+fn a_worker_at_sigterm_gives_its_lease_back_within_five_seconds() {
+    let mut service = Service::start(1, &[]);
+    let submit = ["submit", "-", "--detach", "--placement-limit", "10000000000", "--server", &service.url];
+    // The first is stored, the second would take minutes, the third was never begun.
+    assert_eq!(run(&submit, &[], &format!("{SEED}\n{ENDLESS}\n{SEED}\n")).code, Some(0));
+    let held = "select count(*) from job where lo = 1 and owner is not null";
+    eventually("the endless one is being solved", || (service.database.value(held) == "1").then_some(()));
+    let begun = Instant::now();
+    assert_eq!(service.workers[0].stop(), 0);
+    let took = begun.elapsed();
+    assert!(took.as_secs() < 5, "{took:?}");
+    let left = service.database.query("select lo, hi, owner is null, lease_until is null, deaths from job");
+    assert_eq!(left, ["1|3|t|t|0"], "what was done is stored, the rest is free for anyone at once");
+}
+
+#[test]
+fn a_dead_workers_job_is_done_by_another_and_its_attempt_rises() {
+    let database = Database::fresh();
+    let (server, url) = Service::server(&database);
+    let mut first = Service::worker(&database, &["--lease", "2"]);
+    let submit =
+        ["submit", "-", "--detach", "--id", "endless", "--placement-limit", "10000000000", "--server", &url];
+    assert_eq!(run(&submit, &[], ENDLESS).code, Some(0));
+    let attempt = "select coalesce(max(attempt) filter (where owner is not null), 0) from job";
+    eventually("the first worker has it", || (database.value(attempt) == "1").then_some(()));
+    first.signal(Signal::SIGKILL);
+    first.wait();
+    let mut second =
+        Service::worker(&database, &["--lease", "2", "--grace", "0"]).allowing(&["a lease has run out"]);
+    eventually("the second worker has it", || (database.value(attempt) == "2").then_some(()));
+    second.logged("a lease has run out");
+    assert_eq!(database.value("select deaths from job"), "1");
+    assert_eq!(second.stop(), 0);
+    drop(server);
+}
+
+#[test]
+fn a_heartbeat_keeps_a_lease_through_a_search_much_longer_than_it() {
+    let service = Service::start(1, &["--lease", "1", "--grace", "0"]);
+    let submit = ["submit", "-", "--detach", "--placement-limit", "10000000000", "--server", &service.url];
+    assert_eq!(run(&submit, &[], ENDLESS).code, Some(0));
+    let until = "select coalesce(extract(epoch from max(lease_until)), 0) from job";
+    let first: f64 = eventually("a lease", || {
+        let value = service.database.value(until).parse().unwrap();
+        (value > 0.0).then_some(value)
+    });
+    // Prolonged for three times its length: without the heartbeat it would have been lost.
+    eventually("a lease prolonged again and again", || {
+        let now: f64 = service.database.value(until).parse().unwrap();
+        (now > first + 3.0).then_some(())
+    });
+    assert_eq!(service.database.value("select attempt from job"), "1");
+}
+
+#[test]
+fn many_processes_at_once_on_an_empty_database_all_start() {
+    // The first version made partitions by a look-up that did not see what another process had just made.
+    for _ in 0..5 {
+        let database = Database::fresh();
+        let url = database.url();
+        let environment = [("DATABASE_URL", &*url)];
+        let start = |args: &[&str]| Process::start(args, &environment);
+        let mut all: Vec<Process> = Vec::new();
+        for _ in 0..2 {
+            all.push(start(&["serve", "--listen", "127.0.0.1:0", "--exit-with-parent"]));
+            all.push(start(&["work", "--threads", "1", "--exit-with-parent"]));
+            all.push(start(&["work", "--threads", "1", "--exit-with-parent"]));
+        }
+        for process in &mut all {
+            process.line("ready ");
+        }
+        for process in &mut all {
+            assert_eq!(process.stop(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_role_ends_when_its_parents_pipe_closes() {
+    let mut service = Service::start(1, &[]);
+    service.server.close_stdin();
+    assert_eq!(service.server.wait(), 0);
+    service.workers[0].close_stdin();
+    assert_eq!(service.workers[0].wait(), 0);
+}
+
+#[test]
+fn an_interrupted_submit_says_what_became_of_the_batch_and_how_to_go_on() {
+    let service = Service::start(1, &["--grace", "0"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("two.txt");
+    fs::write(&file, format!("{SEED}\n{ENDLESS}\n")).unwrap();
+    let file = file.to_str().unwrap();
+    let mut submit = Process::start(
+        &[
+            "submit",
+            file,
+            "--id",
+            "broken-off",
+            "--output",
+            "jsonl",
+            "--placement-limit",
+            "10000000000",
+            "--server",
+            &service.url,
+        ],
+        &[],
+    );
+    submit.line("{\"index\":0");
+    submit.signal(Signal::SIGINT);
+    assert_eq!(submit.wait(), 4);
+    submit.logged("broken-off");
+    submit.logged(&format!("sudoku-batch submit {file} --id broken-off"));
+}

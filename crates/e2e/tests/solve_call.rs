@@ -1,0 +1,134 @@
+//! `SolverService.Solve`: puzzles in and results out on one call, through a durable batch.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use client::{Client, Start};
+use e2e::{SEED, SEED_SOLUTION, Service};
+use proto::v1::{self, solver_service_client::SolverServiceClient};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+const OTHER: &str = "..43..2.9..5..9..1.7..6..43..6..2.8719...74...5..83...6.....1.5..35.869..4291.3..";
+
+/// One Solve call; the sending side stays open until it is dropped.
+struct Solve {
+    sender: mpsc::Sender<v1::SolveRequest>,
+    responses: tonic::Streaming<v1::SolveResponse>,
+}
+
+impl Solve {
+    /// Returns as soon as the response's headers are there, with nothing sent.
+    async fn open(service: &Service) -> Self {
+        let mut client = SolverServiceClient::connect(service.url.clone()).await.unwrap();
+        let (sender, receiver) = mpsc::channel(4);
+        let responses = client.solve(ReceiverStream::new(receiver)).await.unwrap().into_inner();
+        Self { sender, responses }
+    }
+
+    async fn send(&self, request: v1::solve_request::Request) {
+        self.sender.send(v1::SolveRequest { request: Some(request) }).await.unwrap();
+    }
+
+    async fn send_grids(&self, grids: &[&str]) {
+        let grids = grids.iter().map(|grid| (*grid).to_owned()).collect();
+        self.send(v1::solve_request::Request::Chunk(v1::PuzzleChunk { grids, ..v1::PuzzleChunk::default() }))
+            .await;
+    }
+
+    async fn next(&mut self) -> Option<v1::solve_response::Response> {
+        loop {
+            // A message without anything is a heartbeat.
+            if let Some(response) = self.responses.message().await.unwrap()?.response {
+                return Some(response);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn solve_answers_on_one_call_and_names_its_batch_first_and_last() {
+    use v1::solve_response::Response;
+    let service = Service::start(1, &[]);
+    let mut call = Solve::open(&service).await;
+    let config = v1::SolveConfig { ordered: true, packed_results: true, ..v1::SolveConfig::default() };
+    call.send(v1::solve_request::Request::Config(config)).await;
+    let Some(Response::Batch(batch)) = call.next().await else { panic!("the batch comes first") };
+    call.send_grids(&[SEED]).await;
+    let Some(Response::Results(results)) = call.next().await else {
+        panic!("a result before the next puzzle is sent")
+    };
+    assert_eq!(&*results.packed_solutions, SEED_SOLUTION.as_bytes());
+    assert_eq!((results.start_index, &*results.placements), (0, &[4_208][..]));
+    call.send_grids(&[OTHER, "bad"]).await;
+    let (sender, _) = mpsc::channel(1);
+    drop(std::mem::replace(&mut call.sender, sender));
+    let mut answered = 1;
+    let end = loop {
+        match call.next().await.expect("the last message is the batch") {
+            Response::Results(results) => answered += results.outcomes.len(),
+            Response::Batch(batch) => break batch,
+        }
+    };
+    assert_eq!((answered, end.name, end.puzzle_count), (3, batch.name, 3));
+    assert!(call.responses.message().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_client_that_writes_everything_before_it_reads_is_answered() {
+    use v1::solve_response::Response;
+    const CHUNKS: usize = 30;
+    let service = Service::start(2, &[]);
+    let mut call = Solve::open(&service).await;
+    let config = v1::SolveConfig {
+        options: Some(v1::SolveOptions { placement_limit: Some(0) }),
+        ..v1::SolveConfig::default()
+    };
+    call.send(v1::solve_request::Request::Config(config)).await;
+    for _ in 0..CHUNKS {
+        call.send_grids(&vec![SEED; 10_000]).await;
+    }
+    let (sender, _) = mpsc::channel(1);
+    drop(std::mem::replace(&mut call.sender, sender));
+    let mut seen = vec![false; CHUNKS * 10_000];
+    let mut batches = 0;
+    while let Some(response) = call.next().await {
+        match response {
+            Response::Batch(_) => batches += 1,
+            Response::Results(results) => {
+                for place in 0..results.outcomes.len() {
+                    let index = usize::try_from(results.start_index).unwrap() + place;
+                    assert!(!std::mem::replace(&mut seen[index], true), "{index} came twice");
+                }
+            }
+        }
+    }
+    assert!(seen.iter().all(|seen| *seen) && batches == 2);
+}
+
+#[test]
+fn a_broken_solve_call_leaves_a_batch_that_can_be_gone_on_with() {
+    use v1::solve_response::Response;
+    let service = Service::start(1, &[]);
+    // Cut, not ended: the runtime goes, and the connection with it.
+    let broken = tokio::runtime::Runtime::new().unwrap();
+    let name = broken.block_on(async {
+        let mut call = Solve::open(&service).await;
+        call.send_grids(&[SEED, OTHER]).await;
+        let Some(Response::Batch(batch)) = call.next().await else { panic!("the batch comes first") };
+        let Some(Response::Results(_)) = call.next().await else { panic!("then results") };
+        // Never ended by this side.
+        std::mem::forget(call.sender);
+        batch.name
+    });
+    broken.shutdown_background();
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let mut client = Client::connect(&service.url).await.unwrap();
+        client.append(&name, Some(2), vec![SEED.to_owned()]).await.unwrap();
+        client.seal(&name, Some(3)).await.unwrap();
+        let mut results = client.results(&name, Start::ordered(0)).await.unwrap();
+        let mut indexes = Vec::new();
+        while let Some(run) = results.next().await.unwrap() {
+            indexes.extend(run.into_iter().map(|result| result.index));
+        }
+        assert_eq!(indexes, [0, 1, 2]);
+    });
+}

@@ -1,0 +1,312 @@
+//! The queue against a real PostgreSQL: each state change is one fenced statement.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc, time::Duration};
+
+use e2e::Database;
+use store::{
+    Append, Batch, BatchState, Chunk, Completion, Config, Created, Durability, Error, JobKey, NewBatch,
+    OutcomeCounts, Piece, Store, Waker, WorkerId,
+};
+
+const LEASE: Duration = Duration::from_secs(30);
+const NO_LEASE: Duration = Duration::ZERO;
+const FORMAT: i16 = 7;
+
+async fn store(database: &Database) -> Store {
+    let store = Store::connect(&Config {
+        url: database.url(),
+        connections_max: 12,
+        durability: Durability::Synchronous,
+        application_name: "test".to_owned(),
+    })
+    .await
+    .unwrap();
+    store.migrate().await.unwrap();
+    store
+}
+
+async fn batch(store: &Store, name: &str) -> Batch {
+    let tenant = store.tenant("default").await.unwrap();
+    let new = NewBatch {
+        name: name.to_owned(),
+        name_is_chosen: true,
+        request_id: None,
+        placement_limit: 10,
+        priority: 0,
+        display_name: String::new(),
+        labels: BTreeMap::new(),
+    };
+    match store.create_batch(tenant, &new).await.unwrap() {
+        Created::New(batch) => batch,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A chunk of `[lo, hi)` in two pieces that hold their own bounds.
+fn chunk(lo: u64, hi: u64) -> Chunk {
+    let middle = lo.midpoint(hi);
+    let piece = |lo: u64, hi: u64| Piece { lo, hi, data: format!("{lo}-{hi}").into_bytes() };
+    Chunk { pieces: vec![piece(lo, middle), piece(middle, hi)] }
+}
+
+fn completion(mid: u64, puzzles: i32) -> Completion {
+    let counts = OutcomeCounts { unique: puzzles, placements: 5, ..OutcomeCounts::default() };
+    let lo = mid - u64::try_from(puzzles).unwrap();
+    Completion { mid, counts, format: FORMAT, pieces: vec![Piece { lo, hi: mid, data: vec![1, 2, 3] }] }
+}
+
+async fn claim_one(store: &Store, worker: WorkerId, lease: Duration) -> JobKey {
+    let jobs = store.claim(worker, 1, lease).await.unwrap();
+    assert_eq!(jobs.len(), 1);
+    jobs[0].key
+}
+
+#[tokio::test]
+async fn an_append_is_stored_once_and_only_at_its_offset() {
+    let database = Database::fresh();
+    let store = store(&database).await;
+    let batch = batch(&store, "appends").await;
+    let chunks = || vec![chunk(0, 10), chunk(10, 16)];
+    assert_eq!(store.append(batch.key, 0, FORMAT, chunks()).await.unwrap(), Append::Stored(16));
+    assert_eq!(store.append(batch.key, 0, FORMAT, chunks()).await.unwrap(), Append::Refused);
+    assert_eq!(store.append(batch.key, 17, FORMAT, vec![chunk(17, 20)]).await.unwrap(), Append::Refused);
+    assert!(store.seal(batch.key, 16).await.unwrap());
+    assert_eq!(store.append(batch.key, 16, FORMAT, vec![chunk(16, 20)]).await.unwrap(), Append::Refused);
+    assert_eq!(database.query("select lo, hi from job order by lo"), ["0|10", "10|16"]);
+
+    let stored = store.puzzles(batch.key, 7, 12).await.unwrap();
+    let ranges: Vec<_> = stored.iter().map(|piece| (piece.lo, piece.hi, piece.format)).collect();
+    assert_eq!(ranges, [(5, 10, FORMAT), (10, 13, FORMAT)]);
+    assert_eq!(stored[0].data, b"5-10");
+}
+
+#[tokio::test]
+async fn a_claim_leases_no_more_than_asked_and_brings_the_puzzles() {
+    let database = Database::fresh();
+    let store = store(&database).await;
+    let batch = batch(&store, "claims").await;
+    let chunks = (0..20).map(|place| chunk(place * 4, place * 4 + 4)).collect();
+    store.append(batch.key, 0, FORMAT, chunks).await.unwrap();
+    let worker = WorkerId::fresh();
+    let jobs = store.claim(worker, 3, LEASE).await.unwrap();
+    assert_eq!(
+        jobs.iter().map(|job| (job.key.lo, job.key.hi, job.key.attempt)).collect::<Vec<_>>(),
+        [(0, 4, 1), (4, 8, 1), (8, 12, 1)]
+    );
+    assert_eq!(jobs[1].pieces.iter().map(|piece| (piece.lo, piece.hi)).collect::<Vec<_>>(), [(4, 6), (6, 8)]);
+    assert_eq!(jobs[0].placement_limit, 10);
+    assert_eq!(store.ready_jobs().await.unwrap(), 17);
+}
+
+#[tokio::test]
+async fn many_claimers_at_once_never_get_the_same_job() {
+    let database = Database::fresh();
+    let store = Arc::new(store(&database).await);
+    let batch = batch(&store, "crowd").await;
+    let chunks = (0..200).map(|place| chunk(place * 2, place * 2 + 2)).collect();
+    store.append(batch.key, 0, FORMAT, chunks).await.unwrap();
+    let claimers: Vec<_> = (0..8)
+        .map(|_| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                let worker = WorkerId::fresh();
+                let mut mine = Vec::new();
+                loop {
+                    let jobs = store.claim(worker, 3, LEASE).await.unwrap();
+                    if jobs.is_empty() {
+                        return mine;
+                    }
+                    for job in jobs {
+                        store.complete(worker, job.key, completion(job.key.hi, 2)).await.unwrap();
+                        mine.push(job.key.lo);
+                    }
+                }
+            })
+        })
+        .collect();
+    let mut all = BTreeSet::new();
+    for claimer in claimers {
+        for lo in claimer.await.unwrap() {
+            assert!(all.insert(lo), "{lo} was claimed twice");
+        }
+    }
+    assert_eq!(all.len(), 200);
+    assert_eq!(store.progress(batch.key).await.unwrap().done, 400);
+}
+
+#[tokio::test]
+async fn a_late_completion_is_refused_and_changes_nothing() {
+    let database = Database::fresh();
+    let store = store(&database).await;
+    let batch = batch(&store, "zombie").await;
+    store.append(batch.key, 0, FORMAT, vec![chunk(0, 8)]).await.unwrap();
+    let (zombie, heir) = (WorkerId::fresh(), WorkerId::fresh());
+    let lost = claim_one(&store, zombie, NO_LEASE).await;
+    assert_eq!(store.expire(10).await.unwrap(), [lost]);
+    // Put back but claimed by nobody: the old owner has no right to it any more.
+    let refused = store.complete(zombie, lost, completion(8, 8)).await;
+    assert!(matches!(refused, Err(Error::LeaseLost)), "{refused:?}");
+    let held = claim_one(&store, heir, LEASE).await;
+    assert_eq!((held.lo, held.hi, held.attempt), (0, 8, 2));
+    for (worker, key) in [(zombie, lost), (zombie, held), (heir, lost)] {
+        let refused = store.complete(worker, key, completion(8, 8)).await;
+        assert!(matches!(refused, Err(Error::LeaseLost)), "{refused:?}");
+        assert_eq!(store.release(worker, &[key]).await.unwrap(), 0);
+    }
+    assert_eq!(
+        database.value("select count(*) from result") + &database.value("select count(*) from result_piece"),
+        "00"
+    );
+    assert_eq!(store.heartbeat(zombie, &[lost], LEASE).await.unwrap(), []);
+    assert_eq!(store.heartbeat(heir, &[held, lost], LEASE).await.unwrap(), [held]);
+    store.complete(heir, held, completion(8, 8)).await.unwrap();
+    assert_eq!(database.query("select lo, hi, attempt, unique_count from result"), ["0|8|2|8"]);
+}
+
+#[tokio::test]
+async fn a_completion_of_the_head_puts_the_rest_back_and_the_attempt_goes_on_rising() {
+    let database = Database::fresh();
+    let store = store(&database).await;
+    let batch = batch(&store, "slices").await;
+    store.append(batch.key, 0, FORMAT, vec![chunk(0, 8)]).await.unwrap();
+    let worker = WorkerId::fresh();
+    let first = claim_one(&store, worker, LEASE).await;
+    store.complete(worker, first, completion(3, 3)).await.unwrap();
+    assert_eq!(database.query("select lo, hi, attempt, owner is null, started from job"), ["3|8|1|t|f"]);
+    let second = claim_one(&store, worker, LEASE).await;
+    assert_eq!((second.lo, second.hi, second.attempt), (3, 8, 2));
+    assert_eq!(store.release(worker, &[second]).await.unwrap(), 1);
+    let third = claim_one(&store, worker, LEASE).await;
+    assert_eq!(third.attempt, 3);
+    store.complete(worker, third, completion(8, 5)).await.unwrap();
+    assert_eq!(
+        store
+            .finished(batch.key, 0, 10)
+            .await
+            .unwrap()
+            .iter()
+            .map(|range| (range.lo, range.hi))
+            .collect::<Vec<_>>(),
+        [(0, 3), (3, 8)]
+    );
+    assert_eq!(store.finished(batch.key, 3, 10).await.unwrap()[0].lo, 3);
+    assert_eq!(store.finished(batch.key, 2, 1).await.unwrap()[0].lo, 0, "the first may begin before");
+}
+
+#[tokio::test]
+async fn only_a_sealed_batch_without_jobs_is_finished() {
+    let database = Database::fresh();
+    let store = store(&database).await;
+    let tenant = store.tenant("default").await.unwrap();
+    let batch = batch(&store, "ending").await;
+    store.append(batch.key, 0, FORMAT, vec![chunk(0, 4)]).await.unwrap();
+    let worker = WorkerId::fresh();
+    let key = claim_one(&store, worker, LEASE).await;
+    assert!(!store.seal(batch.key, 5).await.unwrap(), "another count");
+    assert!(store.seal(batch.key, 4).await.unwrap());
+    assert!(!store.seal(batch.key, 4).await.unwrap(), "sealed already");
+    assert_eq!(store.finish(Some(batch.key.id())).await.unwrap(), []);
+    store.complete(worker, key, completion(4, 4)).await.unwrap();
+    assert_eq!(store.finish(None).await.unwrap(), [(batch.key.id(), "ending".to_owned())]);
+    let ended = store.batch(tenant, "ending").await.unwrap();
+    assert_eq!(ended.state, BatchState::Succeeded);
+    assert!(ended.ended_at.is_some());
+    let progress = store.progress(batch.key).await.unwrap();
+    assert_eq!((progress.done, progress.unique, progress.placements), (4, 4, 5));
+}
+
+#[tokio::test]
+async fn batches_are_solved_in_the_order_of_their_puzzles_and_priority_is_a_head_start() {
+    let database = Database::fresh();
+    let store = store(&database).await;
+    let tenant = store.tenant("default").await.unwrap();
+    let mut keys = Vec::new();
+    for (name, priority) in [("first", 0), ("second", 0), ("urgent", 1)] {
+        let new = NewBatch {
+            name: name.to_owned(),
+            name_is_chosen: true,
+            request_id: None,
+            placement_limit: 0,
+            priority,
+            display_name: String::new(),
+            labels: BTreeMap::new(),
+        };
+        let Created::New(batch) = store.create_batch(tenant, &new).await.unwrap() else { panic!("new") };
+        store.append(batch.key, 0, FORMAT, vec![chunk(0, 2)]).await.unwrap();
+        keys.push(batch.key.id());
+    }
+    let claimed: Vec<i64> =
+        store.claim(WorkerId::fresh(), 3, LEASE).await.unwrap().iter().map(|job| job.key.batch_id).collect();
+    assert_eq!(claimed, [keys[2], keys[0], keys[1]]);
+}
+
+#[tokio::test]
+async fn a_submit_and_a_result_wake_their_waiters_long_before_they_would_look() {
+    let database = Database::fresh();
+    let store = store(&database).await;
+    let batch = batch(&store, "wakes").await;
+    let waker = Waker::start(store.clone());
+    let (mut jobs, mut results) = (waker.jobs(), waker.results(batch.key.id()));
+    // The listener's first word is "look": then it listens.
+    jobs.wait(Duration::from_secs(600)).await;
+    results.wait(Duration::from_secs(600)).await;
+    jobs.arm();
+    store.append(batch.key, 0, FORMAT, vec![chunk(0, 2)]).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(60), jobs.wait(Duration::from_secs(600))).await.unwrap();
+    results.arm();
+    store.notify_results(&[batch.key.id() + 1, batch.key.id()]).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(60), results.wait(Duration::from_secs(600))).await.unwrap();
+}
+
+// The test's own thread waits for the listener's, so there must be two.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listener_whose_connection_is_cut_listens_again_and_says_look() {
+    let database = Database::fresh();
+    let store = store(&database).await;
+    let waker = Waker::start(store.clone());
+    let mut jobs = waker.jobs();
+    jobs.wait(Duration::from_secs(600)).await;
+    jobs.arm();
+    let listening = "from pg_stat_activity where query like 'LISTEN%' and datname = current_database()";
+    assert_eq!(database.value(&format!("select count(pg_terminate_backend(pid)) {listening}")), "1");
+    tokio::time::timeout(Duration::from_secs(60), jobs.wait(Duration::from_secs(600))).await.unwrap();
+    e2e::eventually("it listens again", || {
+        (database.value(&format!("select count(*) {listening}")) == "1").then_some(())
+    });
+}
+
+#[tokio::test]
+async fn migrating_is_safe_at_once_from_many_and_needs_no_rights_when_all_is_there() {
+    let database = Database::fresh();
+    let config = Config {
+        url: database.url(),
+        connections_max: 2,
+        durability: Durability::Synchronous,
+        application_name: "test".to_owned(),
+    };
+    let all: Vec<_> = (0..10)
+        .map(|_| {
+            let config = config.clone();
+            tokio::spawn(async move { Store::connect(&config).await.unwrap().migrate().await })
+        })
+        .collect();
+    for one in all {
+        one.await.unwrap().unwrap();
+    }
+    let partitions = "select count(*) from pg_inherits where inhparent = 'payload'::regclass";
+    assert_eq!(database.value(partitions), "8", "today and a week ahead");
+    assert_eq!(
+        database.value("select count(*) from pg_attribute where attname = 'data' and attstorage <> 'p' and attrelid::regclass::text ~ '^(payload|result_piece)'"),
+        "0",
+        "pieces are stored plain, without TOAST"
+    );
+    // A role of the database that may read and write, but not create.
+    let role = format!("reader_{}", std::process::id());
+    database.execute(&format!(
+        "create role {role} login; grant select, insert, update, delete on all tables in schema public to {role}; revoke create on schema public from public"
+    ));
+    let limited = Config { url: config.url.replace("sudoku@", &format!("{role}@")), ..config };
+    Store::connect(&limited).await.unwrap().migrate().await.unwrap();
+    database.execute(&format!("drop owned by {role}; drop role {role}"));
+}
