@@ -192,15 +192,15 @@ pub(crate) struct Submit {
     #[arg(long, conflicts_with_all = ["as_finished", "summary"])]
     pub(crate) detach: bool,
 
-    /// Name the batch, 4 to 63 of [a-z0-9-]. The same id and the same puzzles again are the same batch: a broken submit goes on this way.
-    #[arg(long, value_name = "ID")]
+    /// Name the batch, 4 to 63 of a-z, 0-9 and -. The same id and the same puzzles again are the same batch: a broken submit goes on this way.
+    #[arg(long, value_name = "ID", value_parser = batch_id)]
     pub(crate) id: Option<String>,
 }
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Get {
     /// The batch: its id, or batches/ID.
-    #[arg(value_name = "BATCH")]
+    #[arg(value_name = "BATCH", value_parser = batch)]
     pub(crate) batch: String,
 
     #[command(flatten)]
@@ -229,7 +229,7 @@ pub(crate) struct Generate {
     #[arg(short = 'n', long, default_value_t = 1, value_name = "N")]
     pub(crate) count: u64,
 
-    /// Givens of each puzzle.
+    /// Givens of each puzzle, 17 to 80. Below 22 they become rare and take long; below 20 hardly one is found.
     #[arg(long, value_name = "K")]
     pub(crate) clues: Option<u8>,
 
@@ -258,6 +258,17 @@ fn lease_seconds(text: &str) -> Result<Duration, String> {
         .ok()
         .filter(|lease| *lease >= Duration::from_secs(1))
         .ok_or_else(|| "give 1 to 3600 seconds".to_owned())
+}
+
+fn batch_id(text: &str) -> Result<String, String> {
+    let fits = (4..=63).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    if fits { Ok(text.to_owned()) } else { Err("give 4 to 63 of a-z, 0-9 and -".to_owned()) }
+}
+
+fn batch(text: &str) -> Result<String, String> {
+    batch_id(text.strip_prefix("batches/").unwrap_or(text))?;
+    Ok(text.to_owned())
 }
 
 #[cfg(test)]

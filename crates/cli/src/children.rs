@@ -34,7 +34,12 @@ impl Child {
         environment: &[(&str, &str)],
     ) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("cannot find this program's own file")?;
-        let mut process = Command::new(program)
+        let mut command = Command::new(program);
+        // The user's settings for other databases are not for this one.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PG")) {
+            command.env_remove(name);
+        }
+        let mut process = command
             .args(args)
             .arg("--exit-with-parent")
             .envs(environment.iter().copied())

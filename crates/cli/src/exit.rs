@@ -1,6 +1,8 @@
 //! Exit codes, and the one place that tells an error.
 
-use std::{error::Error, io};
+use std::error::Error;
+
+use crate::output;
 
 /// How a command ended; the first that holds in the order 2, 1, 4, 3, 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +43,7 @@ pub(crate) struct NotFinishedError(pub(crate) String);
 
 /// Tells an error in one line and gives its exit code. A closed pipe is told to nobody: its reader had enough.
 pub(crate) fn report(error: &anyhow::Error) -> Exit {
-    if error.chain().any(is_closed_pipe) {
+    if error.chain().any(output::is_closed_pipe) {
         return Exit::Done;
     }
     // Each cause once: some errors repeat their source in their own text.
@@ -54,7 +56,7 @@ pub(crate) fn report(error: &anyhow::Error) -> Exit {
             text.push_str(&cause);
         }
     }
-    crate::output::complain(&format!("error: {text}"));
+    output::complain(&format!("error: {text}"));
     if error.chain().any(is_usage) {
         Exit::Usage
     } else if error.chain().any(<dyn Error>::is::<NotFinishedError>) {
@@ -67,9 +69,5 @@ pub(crate) fn report(error: &anyhow::Error) -> Exit {
 fn is_usage(error: &(dyn Error + 'static)) -> bool {
     error.is::<UsageError>()
         || matches!(error.downcast_ref(), Some(store::Error::BadUrl(_)))
-        || matches!(error.downcast_ref(), Some(client::Error::BadUrl { .. }))
-}
-
-fn is_closed_pipe(error: &(dyn Error + 'static)) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        || matches!(error.downcast_ref(), Some(client::Error::BadUrl { .. } | client::Error::BadTenant(_)))
 }

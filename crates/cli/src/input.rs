@@ -107,14 +107,19 @@ pub(crate) struct Places {
 impl Places {
     /// Adds the place of the next index.
     pub(crate) fn push(&mut self, place: Place) {
-        if self.get(self.count) != Some(place) {
+        if self.extended(self.count) != Some(place) {
             self.runs.push((self.count, place));
         }
         self.count += 1;
     }
 
-    /// The place of an index that was added; for the next index, the place that would lengthen the last run.
+    /// The place of an index that was added.
     pub(crate) fn get(&self, index: u64) -> Option<Place> {
+        if index < self.count { self.extended(index) } else { None }
+    }
+
+    /// The place of an index if the last run before it goes on that far.
+    fn extended(&self, index: u64) -> Option<Place> {
         let after = self.runs.partition_point(|(first, _)| *first <= index);
         let (first, place) = self.runs[after.checked_sub(1)?];
         Some(Place { line: place.line + (index - first), unreadable: place.unreadable })
@@ -145,5 +150,6 @@ mod tests {
             assert_eq!(places.get(index), Some(one));
         }
         assert_eq!(places.runs.len(), 5);
+        assert_eq!(places.get(7), None, "what was not read has no place");
     }
 }

@@ -13,22 +13,22 @@ use crate::{lines::grouped, output::complain};
 pub(crate) struct Progress {
     bar: ProgressBar,
     started: Instant,
-    is_terminal: bool,
+    draws: bool,
 }
 
 impl Progress {
-    /// Begins; the total may still grow.
-    pub(crate) fn start() -> Self {
-        let is_terminal = std::io::stderr().is_terminal();
-        let target = if is_terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    /// Begins; the total may still grow. `prints`: the command prints lines meanwhile; on a terminal they show the progress themselves, and a
+    /// bar would stand between them.
+    pub(crate) fn start(prints: bool) -> Self {
+        let draws = std::io::stderr().is_terminal() && !(prints && std::io::stdout().is_terminal());
+        let target = if draws { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(0), target);
-        if let Ok(style) = ProgressStyle::with_template(
-            "{bar:40} {human_pos}/{human_len} puzzles  {per_sec}  {elapsed}  {msg}",
-        ) {
+        if let Ok(style) = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} puzzles  {elapsed}")
+        {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(200));
-        Self { bar, started: Instant::now(), is_terminal }
+        Self { bar, started: Instant::now(), draws }
     }
 
     /// So many puzzles in all, as far as is known.
@@ -43,15 +43,21 @@ impl Progress {
 
     /// Ends the bar and says how it went: `50/50 puzzles in 0.12 s: …`.
     pub(crate) fn finish(self, done: u64, total: u64, rest: &str) {
-        self.bar.finish_and_clear();
+        self.clear();
         let seconds = self.started.elapsed().as_secs_f64();
         complain(&format!("{}/{} puzzles in {seconds:.2} s: {rest}", grouped(done), grouped(total)));
     }
 
-    /// Ends the bar without a word: an error follows.
-    pub(crate) fn abandon(self) {
-        if self.is_terminal {
+    fn clear(&self) {
+        if self.draws && !self.bar.is_finished() {
             self.bar.finish_and_clear();
         }
+    }
+}
+
+impl Drop for Progress {
+    /// An error follows, or nothing: the bar must not stay half.
+    fn drop(&mut self) {
+        self.clear();
     }
 }

@@ -97,7 +97,7 @@ impl Record {
 
     /// What only the reader of the input knows: that the record was no text at all.
     pub(crate) fn mark_unreadable(&mut self, place: Place) {
-        if place.unreadable {
+        if place.unreadable && self.outcome == Outcome::Invalid {
             self.fault = Some(Fault { reason: "unreadable", cells: Vec::new(), found_length: 0 });
         }
     }

@@ -16,6 +16,28 @@ const RESTART_PAUSE_MAX: Duration = Duration::from_secs(30);
 /// A worker that lived this long begins again with the first pause.
 const STEADY: Duration = Duration::from_secs(60);
 
+/// Starts PostgreSQL; `None` when `stopped` resolves first: then it has been stopped again, for its programs must not be left running.
+pub(crate) async fn postgres(
+    start: impl FnOnce() -> Result<LocalPostgres, local_postgres::Error> + Send + 'static,
+    stopped: impl Future,
+) -> anyhow::Result<Option<LocalPostgres>> {
+    let mut starting = tokio::task::spawn_blocking(start);
+    tokio::select! {
+        started = &mut starting => return Ok(Some(started.context("starting PostgreSQL failed")??)),
+        _ = stopped => {}
+    }
+    // A start that fails has left nothing to stop.
+    if let Ok(Ok(postgres)) = starting.await {
+        stop_postgres(postgres).await?;
+    }
+    Ok(None)
+}
+
+async fn stop_postgres(postgres: LocalPostgres) -> anyhow::Result<()> {
+    tokio::task::spawn_blocking(move || postgres.stop()).await.context("stopping PostgreSQL failed")??;
+    Ok(())
+}
+
 /// What to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Roles {

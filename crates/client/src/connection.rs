@@ -10,7 +10,7 @@ use tonic::{
 };
 
 use crate::{
-    Error, MESSAGE_PUZZLES,
+    Error, MESSAGE_BYTES, MESSAGE_PUZZLES,
     error::root_cause,
     results::{Results, Start},
 };
@@ -73,9 +73,9 @@ impl Client {
     /// Speaks for a tenant other than the default one.
     ///
     /// # Errors
-    /// [`Error::Contract`] for a name that cannot travel as metadata.
+    /// [`Error::BadTenant`] for a name that cannot travel as metadata.
     pub fn with_tenant(mut self, name: &str) -> Result<Self, Error> {
-        let value = name.parse().map_err(|_| Error::Contract("a tenant's name is 1 to 63 of [a-z0-9-]"))?;
+        let value = name.parse().map_err(|_| Error::BadTenant(name.to_owned()))?;
         self.tenant = Some(value);
         Ok(self)
     }
@@ -106,7 +106,7 @@ impl Client {
         Ok(self.batches.create_batch(self.request(message)).await?.into_inner())
     }
 
-    /// Adds puzzles at an offset (`None`: at the end), in messages of [`MESSAGE_PUZZLES`]; returns the next offset. With an offset
+    /// Adds puzzles at an offset (`None`: at the end), in messages of at most [`MESSAGE_PUZZLES`] and [`MESSAGE_BYTES`]; returns the next offset. With an offset
     /// it may be repeated freely.
     ///
     /// # Errors
@@ -118,12 +118,7 @@ impl Client {
         puzzles: Vec<String>,
     ) -> Result<u64, Error> {
         let mut next = offset;
-        let mut puzzles = puzzles.into_iter();
-        loop {
-            let grids: Vec<String> = puzzles.by_ref().take(MESSAGE_PUZZLES).collect();
-            if grids.is_empty() {
-                return Ok(next.unwrap_or(0));
-            }
+        for grids in messages(puzzles) {
             let sent = grids.len() as u64;
             let message = v1::AppendPuzzlesRequest {
                 name: name.to_owned(),
@@ -138,6 +133,7 @@ impl Client {
                     .map_err(|_| Error::Contract("next_offset is negative"))?,
             });
         }
+        Ok(next.unwrap_or(0))
     }
 
     /// Says that no more will come; checks the count if one is given. May be repeated.
@@ -174,5 +170,43 @@ impl Client {
         };
         let stream = self.batches.stream_results(self.request(message)).await?.into_inner();
         Ok(Results::new(stream))
+    }
+}
+
+/// Cuts puzzles into messages, each within the limits of both numbers.
+fn messages(puzzles: Vec<String>) -> Vec<Vec<String>> {
+    let mut messages: Vec<Vec<String>> = Vec::new();
+    let mut bytes = 0;
+    for puzzle in puzzles {
+        match messages.last_mut() {
+            Some(last) if last.len() < MESSAGE_PUZZLES && bytes + puzzle.len() <= MESSAGE_BYTES => {
+                bytes += puzzle.len();
+                last.push(puzzle);
+            }
+            _ => {
+                bytes = puzzle.len();
+                messages.push(vec![puzzle]);
+            }
+        }
+    }
+    messages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_keep_both_limits_and_every_puzzle_in_order() {
+        let puzzles: Vec<String> =
+            (0..10_000).map(|number: usize| number.to_string().repeat(number % 700)).collect();
+        let cut = messages(puzzles.clone());
+        assert!(cut.len() > 3);
+        for message in &cut {
+            assert!(!message.is_empty() && message.len() <= MESSAGE_PUZZLES);
+            assert!(message.iter().map(String::len).sum::<usize>() <= MESSAGE_BYTES);
+        }
+        assert_eq!(cut.concat(), puzzles);
+        assert_eq!(messages(vec!["1".repeat(MESSAGE_BYTES + 1)]).len(), 1, "left to the server to refuse");
     }
 }

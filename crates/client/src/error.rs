@@ -15,6 +15,9 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// The tenant's name cannot be sent.
+    #[error("{0:?} is no tenant's name: it is 1 to 63 of [a-z0-9-]")]
+    BadTenant(String),
     /// Nobody answers there.
     #[error("cannot reach a server at {url}: {reason}")]
     Unreachable {
@@ -48,7 +51,7 @@ impl Error {
         match self {
             Self::Unreachable { .. } | Self::Cut => true,
             Self::Status(status) => matches!(status.code(), Code::Unavailable | Code::Aborted),
-            Self::BadUrl { .. } | Self::Contract(_) => false,
+            Self::BadUrl { .. } | Self::BadTenant(_) | Self::Contract(_) => false,
         }
     }
 }

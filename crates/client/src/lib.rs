@@ -31,3 +31,5 @@ pub use results::{Count, InvalidReason, PuzzleResult, Results, Start};
 
 /// Puzzles in one message, at the most; [`Client::append`] cuts what it is given.
 pub const MESSAGE_PUZZLES: usize = 4_096;
+/// Bytes of grids in one message, at the most, unless one alone has more: below the 5,000,000 that a server takes.
+pub const MESSAGE_BYTES: usize = 4_000_000;

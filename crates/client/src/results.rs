@@ -57,7 +57,7 @@ pub struct InvalidReason {
 pub struct PuzzleResult {
     /// Its index in the batch.
     pub index: u64,
-    /// How it ended.
+    /// How it ended; unspecified for an outcome that only a newer client knows.
     pub outcome: v1::Outcome,
     /// 81 digits, if it has a solution.
     pub solution: Option<String>,
@@ -109,7 +109,12 @@ fn unpack(chunk: v1::ResultChunk) -> Result<Vec<PuzzleResult>, Error> {
         return Err(Error::Contract("the columns of a result message differ in length"));
     }
     let start = u64::try_from(chunk.start_index).map_err(|_| Error::Contract("start_index is negative"))?;
-    let outcomes: Vec<v1::Outcome> = chunk.outcomes().collect();
+    // Not by the generated iterator: it leaves unknown values out, and every later column would shift.
+    let outcomes: Vec<v1::Outcome> = chunk
+        .outcomes
+        .iter()
+        .map(|value| v1::Outcome::try_from(*value).unwrap_or(v1::Outcome::Unspecified))
+        .collect();
     let mut invalid = chunk.invalid.into_iter().peekable();
     let mut results = Vec::with_capacity(count);
     for (place, (outcome, solution)) in outcomes.into_iter().zip(chunk.solutions).enumerate() {
@@ -144,5 +149,42 @@ fn reason(wire: &v1::InvalidPuzzle) -> InvalidReason {
         reason: wire.reason(),
         cells: wire.cells.iter().filter_map(|cell| u8::try_from(*cell).ok()).collect(),
         found_length: u32::try_from(wire.found_length).unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_of_a_newer_server_shifts_no_other_result() {
+        let chunk = v1::ResultChunk {
+            start_index: 7,
+            outcomes: vec![1, 99, 3],
+            solutions: vec!["1".repeat(81), String::new(), String::new()],
+            placements: vec![5, 0, -1],
+            ..v1::ResultChunk::default()
+        };
+        let results = unpack(chunk).expect("columns of one length");
+        let seen: Vec<_> =
+            results.iter().map(|result| (result.index, result.outcome, result.placements)).collect();
+        assert_eq!(
+            seen,
+            [
+                (7, v1::Outcome::Unique, Count::Exact(5)),
+                (8, v1::Outcome::Unspecified, Count::None),
+                (9, v1::Outcome::NoSolution, Count::OverLimit),
+            ]
+        );
+    }
+
+    #[test]
+    fn columns_of_different_lengths_are_refused() {
+        let chunk = v1::ResultChunk {
+            outcomes: vec![1, 1],
+            solutions: vec![String::new()],
+            ..v1::ResultChunk::default()
+        };
+        assert!(matches!(unpack(chunk), Err(Error::Contract(_))));
     }
 }

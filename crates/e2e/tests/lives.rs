@@ -246,30 +246,101 @@ fn a_role_ends_when_its_parents_pipe_closes() {
 }
 
 #[test]
-fn an_interrupted_submit_says_what_became_of_the_batch_and_how_to_go_on() {
+fn an_interrupted_submit_says_what_became_of_the_batch_and_the_command_that_goes_on() {
     let service = Service::start(1, &["--grace", "0"]);
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("two.txt");
+    let file = folder.path().join("two puzzles.txt");
     fs::write(&file, format!("{SEED}\n{ENDLESS}\n")).unwrap();
     let file = file.to_str().unwrap();
-    let mut submit = Process::start(
-        &[
-            "submit",
-            file,
-            "--id",
-            "broken-off",
-            "--output",
-            "jsonl",
-            "--placement-limit",
-            "10000000000",
-            "--server",
-            &service.url,
-        ],
-        &[],
-    );
+    let args = [
+        "submit",
+        file,
+        "--tenant",
+        "alice",
+        "--output",
+        "jsonl",
+        "--placement-limit",
+        "10000000000",
+        "--server",
+        &service.url,
+    ];
+    let mut submit = Process::start(&args, &[]);
     submit.line("{\"index\":0");
     submit.signal(Signal::SIGINT);
     assert_eq!(submit.wait(), 4);
-    submit.logged("broken-off");
-    submit.logged(&format!("sudoku-batch submit {file} --id broken-off"));
+    let told = submit.log();
+    let command = told.last().unwrap().trim();
+    assert!(command.starts_with(&format!("sudoku-batch submit '{file}' --tenant alice")), "{told:#?}");
+    // It is run as it was told, in a shell: it finds the same batch.
+    let shell = command.replacen("sudoku-batch", e2e::binary().to_str().unwrap(), 1);
+    let mut again = std::process::Command::new("sh")
+        .args(["-c", &format!("exec {shell}")])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(again.stdout.take().unwrap()), &mut first)
+        .unwrap();
+    again.kill().unwrap();
+    again.wait().unwrap();
+    assert!(first.contains(SEED_SOLUTION), "{first}");
+    assert_eq!(service.database.value("select count(*) from batch"), "1");
+}
+
+#[test]
+fn a_stop_while_up_or_demo_start_leaves_nothing() {
+    let (_folder, data, word) = data_dir();
+    let place = tempfile::Builder::new()
+        .prefix("demo-")
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777))
+        .tempdir()
+        .unwrap();
+    let demo_word = place.path().file_name().unwrap().to_str().unwrap().to_owned();
+    let made = |path: &Path| path.exists();
+    // At the first sign of life of each stage.
+    for stage in ["", "postgres.log", "postgres/postmaster.pid"] {
+        let mut up = Process::start(
+            &["up", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap(), "--workers", "1"],
+            &[],
+        );
+        eventually("the stage", || data.join(stage).exists().then_some(()));
+        up.signal(Signal::SIGTERM);
+        assert_eq!(up.wait(), 0);
+        assert_eq!(processes_naming(&word), [], "at {stage:?}");
+    }
+    let mut demo = Process::start(&["demo"], &[("TMPDIR", place.path().to_str().unwrap())]);
+    eventually("a folder", || (fs::read_dir(place.path()).unwrap().count() > 0).then_some(()));
+    demo.signal(Signal::SIGTERM);
+    assert_eq!(demo.wait(), 4);
+    assert_eq!(processes_naming(&demo_word), []);
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "no folder is left");
+}
+
+#[test]
+fn a_role_that_cannot_connect_ends_at_sigterm_all_the_same() {
+    // It accepts and never answers.
+    let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("postgres://x@{}/x", mute.local_addr().unwrap());
+    for args in [&["serve", "--listen", "127.0.0.1:0"][..], &["work"]] {
+        let mut role = Process::start(args, &[("DATABASE_URL", &url)]);
+        let (_connection, _) = mute.accept().unwrap();
+        let begun = Instant::now();
+        assert_eq!(role.stop(), 0);
+        assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+    }
+}
+
+#[test]
+fn a_worker_leaves_a_job_that_it_cannot_read_alone_and_serves_the_others() {
+    // The first version gave it back, claimed it again at once, and did nothing else.
+    let service = Service::start(0, &[]);
+    let submit =
+        |id: &str| run(&["submit", "-", "--detach", "--id", id, "--server", &service.url], &[], SEED);
+    assert_eq!(submit("damaged").code, Some(0));
+    service.database.execute("delete from payload");
+    let _worker = Service::worker(&service.database, &[]).allowing(&["cannot be read"]);
+    let done = run(&["submit", "-", "--output", "jsonl", "--server", &service.url], &[], SEED);
+    assert!(done.stdout.contains(SEED_SOLUTION), "{done:?}");
+    assert_eq!(service.database.value("select attempt from job"), "1");
+    assert_eq!(service.database.value("select started from job"), "f", "and nobody is blamed for it");
 }

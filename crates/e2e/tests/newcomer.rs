@@ -44,8 +44,11 @@ fn no_server_address() {
 fn no_postgresql_programs() {
     let empty = tempfile::tempdir().unwrap();
     let environment = [("SUDOKU_BATCH_PG_BIN", empty.path().to_str().unwrap()), BACKTRACE];
-    let done = run(&["up", "--listen", "127.0.0.1:0"], &environment, "");
+    let data = empty.path().join("data");
+    let done =
+        run(&["up", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()], &environment, "");
     assert_one_line(&done, 1, &["SUDOKU_BATCH_PG_BIN", "PostgreSQL 14"]);
+    assert!(!data.exists(), "nothing was begun");
 }
 
 #[test]
@@ -143,6 +146,42 @@ fn a_closed_pipe_ends_quietly() {
     let output = solving.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn nobody_who_reads_standard_error_is_no_reason_to_fail() {
+    use std::process::{Command, Stdio};
+    // `exec 2>&1 >/dev/null |` in a shell: the reader goes at once.
+    for args in ["solve", "solve no/such/file", "migrate --database-url postgres://127.0.0.1:1/x"] {
+        let mut child = Command::new(e2e::binary())
+            .args(args.split(' '))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stderr.take());
+        assert_eq!(child.wait().unwrap().code(), Some(1), "{args}");
+    }
+}
+
+#[test]
+fn long_lines_are_invalid_puzzles_for_a_server_too() {
+    let service = e2e::Service::start(1, &[]);
+    let text = "7".repeat(4_000) + "\n";
+    let text = text.repeat(2_500);
+    let there = run(&["submit", "--output", "jsonl", "--server", &service.url], &[], &text);
+    let here = run(&["solve", "--output", "jsonl"], &[], &text);
+    assert_eq!((there.code, here.code), (Some(3), Some(3)), "{}", there.stderr);
+    assert!(there.stdout == here.stdout && there.stdout.lines().count() == 2_500);
+}
+
+#[test]
+fn the_users_settings_for_other_databases_are_not_for_the_private_one() {
+    let settings =
+        [("PGPORT", "5433"), ("PGSSLMODE", "require"), ("PGOPTIONS", "--foo=bar"), ("PGUSER", "nobody")];
+    let done = run(&["demo"], &settings, "");
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
 }
 
 #[test]

@@ -132,3 +132,62 @@ fn a_broken_solve_call_leaves_a_batch_that_can_be_gone_on_with() {
         assert_eq!(indexes, [0, 1, 2]);
     });
 }
+
+#[test]
+fn a_call_that_is_cut_at_any_moment_never_seals_its_batch() {
+    // A reset stream looks like an ended one to tonic: the first version sealed half of these batches.
+    let service = Service::start(1, &[]);
+    for round in 0..40_u32 {
+        let broken = tokio::runtime::Runtime::new().unwrap();
+        broken.block_on(async {
+            let call = Solve::open(&service).await;
+            call.send_grids(&[SEED]).await;
+            let Solve { sender, mut responses } = call;
+            for _ in 0..round % 3 {
+                responses.message().await.unwrap();
+            }
+            // The stream is reset: the call is dropped as a whole, its sending side not ended before.
+            std::mem::forget(sender);
+            drop(responses);
+        });
+        broken.shutdown_background();
+    }
+    let name = run_one(&service);
+    assert_eq!(
+        service.database.value(&format!("select count(*) from batch where state > 1 and name <> '{name}'")),
+        "0"
+    );
+}
+
+/// A call that is ended as it should be; gives its batch's id.
+fn run_one(service: &Service) -> String {
+    use v1::solve_response::Response;
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let mut call = Solve::open(service).await;
+        call.send_grids(&[SEED]).await;
+        let (sender, _) = mpsc::channel(1);
+        drop(std::mem::replace(&mut call.sender, sender));
+        let mut last = None;
+        while let Some(response) = call.next().await {
+            if let Response::Batch(batch) = response {
+                last = Some(batch);
+            }
+        }
+        let last = last.expect("the batch comes last");
+        assert_eq!(last.state(), v1::batch::State::Succeeded);
+        last.name.trim_start_matches("batches/").to_owned()
+    })
+}
+
+#[tokio::test]
+async fn a_call_without_any_message_makes_a_batch_only_when_it_is_ended() {
+    use v1::solve_response::Response;
+    let service = Service::start(0, &[]);
+    let mut call = Solve::open(&service).await;
+    assert_eq!(service.database.value("select count(*) from batch"), "0", "headers alone make none");
+    let (sender, _) = mpsc::channel(1);
+    drop(std::mem::replace(&mut call.sender, sender));
+    let Some(Response::Batch(_)) = call.next().await else { panic!("the batch comes first") };
+    let Some(Response::Batch(batch)) = call.next().await else { panic!("and last") };
+    assert_eq!((batch.state(), batch.puzzle_count), (v1::batch::State::Succeeded, 0));
+}

@@ -181,3 +181,47 @@ fn a_detached_submit_names_its_batch_and_leaves() {
         shown.stdout.contains("1 of 1").then_some(())
     });
 }
+
+#[test]
+fn a_submit_that_finds_its_batch_already_solved_prints_each_result_with_its_own_line() {
+    // The first version printed stored results before it had read the lines that they belong to.
+    let service = Service::start(1, &[]);
+    let mut text = format!("{SEED}\n").repeat(4_095).into_bytes();
+    text.extend(b"\xff\xfe\n");
+    text.extend(format!("{SEED}\n").repeat(200).bytes());
+    text.extend(b"\n\nbad\n");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("puzzles.txt");
+    fs::write(&file, &text).unwrap();
+    let args =
+        ["submit", file.to_str().unwrap(), "--id", "again", "--output", "jsonl", "--server", &service.url];
+    let first = run(&args, &[], "");
+    assert_eq!(first.code, Some(3), "{}", first.stderr);
+    assert!(first.stdout.contains("\"line\":4096,\"reason\":\"unreadable\""));
+    assert!(first.stdout.ends_with("\"line\":4299,\"reason\":\"length\",\"cells\":[]}\n"));
+    // From another path: the name of the file is no part of the batch.
+    let copy = folder.path().join("copy.txt");
+    fs::copy(&file, &copy).unwrap();
+    let args =
+        ["submit", copy.to_str().unwrap(), "--id", "again", "--output", "jsonl", "--server", &service.url];
+    let second = run(&args, &[], "");
+    assert!(second.code == first.code && second.stdout == first.stdout, "{}", second.stderr);
+}
+
+#[test]
+fn results_of_other_puzzles_are_never_printed() {
+    let service = Service::start(1, &[]);
+    let submit = |text: &str| {
+        run(&["submit", "-", "--id", "taken", "--output", "jsonl", "--server", &service.url], &[], text)
+    };
+    let three = format!("{SEED}\n").repeat(3);
+    assert_eq!(submit(&three).code, Some(0));
+    for other in [format!("11{}", ".".repeat(79)), format!("{}\n{SEED}\n", ".".repeat(81))] {
+        let refused = submit(&other);
+        assert_eq!((refused.code, &*refused.stdout), (Some(1), ""), "{}", refused.stderr);
+        assert!(refused.stderr.contains("index 0") && refused.stderr.contains("taken"), "{}", refused.stderr);
+    }
+    let shorter = submit(&format!("{SEED}\n"));
+    assert_eq!(shorter.code, Some(1), "{}", shorter.stderr);
+    assert!(shorter.stdout.lines().count() <= 1, "{}", shorter.stdout);
+}

@@ -162,10 +162,18 @@ async fn each_bad_field_is_named() {
         (create(&"a".repeat(64)), "batch_id"),
         (create("Upper"), "batch_id"),
         (v1::CreateBatchRequest { request_id: "x".to_owned(), ..create("good") }, "request_id"),
-        (with(limit(-1)), "options.placement_limit"),
-        (with(limit(10_000_000_001)), "options.placement_limit"),
+        (with(limit(-1)), "batch.options.placement_limit"),
+        (with(limit(10_000_000_001)), "batch.options.placement_limit"),
         (with(v1::Batch { priority: 10, ..v1::Batch::default() }), "batch.priority"),
         (with(v1::Batch { display_name: "x".repeat(121), ..v1::Batch::default() }), "batch.display_name"),
+        (with(v1::Batch { display_name: "nul\0".to_owned(), ..v1::Batch::default() }), "batch.display_name"),
+        (
+            with(v1::Batch {
+                labels: HashMap::from([("k".to_owned(), "\u{1b}[2J".to_owned())]),
+                ..v1::Batch::default()
+            }),
+            "batch.labels",
+        ),
         (with(v1::Batch { labels: labels(17), ..v1::Batch::default() }), "batch.labels"),
         (
             with(v1::Batch {
@@ -367,10 +375,20 @@ async fn a_stopping_server_ends_streams_with_unavailable_and_exits() {
     let batch = client.create_batch(NewBatch::default()).await.unwrap();
     client.append(&batch.name, Some(0), vec![SEED.to_owned()]).await.unwrap();
     let mut results = client.results(&batch.name, Start::ordered(0)).await.unwrap();
+    let channel = Channel::from_shared(service.url.clone()).unwrap().connect().await.unwrap();
+    let request = tonic_health::pb::HealthCheckRequest { service: String::new() };
+    let mut health = tonic_health::pb::health_client::HealthClient::new(channel)
+        .watch(request)
+        .await
+        .unwrap()
+        .into_inner();
+    health.message().await.unwrap().unwrap();
     service.server.signal(nix::sys::signal::Signal::SIGTERM);
     let error = results.next().await.unwrap_err();
     assert!(error.is_transient(), "{error:?}");
     assert_eq!(error.reason().as_deref(), Some("SERVER_STOPPING"));
+    while health.message().await.unwrap().is_some() {}
+    // Nothing holds it: a grace time that runs out would be told by a warning, and fail this test.
     let code = tokio::task::spawn_blocking(move || service.server.wait()).await.unwrap();
     assert_eq!(code, 0);
 }

@@ -56,7 +56,9 @@ impl LocalPostgres {
     ///
     /// [`Error::InUse`] when another process runs this folder's cluster; otherwise any but [`Error::DidNotStop`].
     pub fn start(options: &Options) -> Result<Self, Error> {
-        Self::start_in(options, None)
+        // First, so that nothing is made when nothing is installed.
+        Programs::find()?;
+        Self::start_in(options, |folder| Programs::find_for(folder.path(), cluster::made_by(folder)?), None)
     }
 
     /// Starts a cluster in a new temporary folder, removed when it stops or when this process is killed.
@@ -68,19 +70,22 @@ impl LocalPostgres {
     /// [`Error::NoTemporaryFolder`] when no place for one is open to the user that PostgreSQL runs as; otherwise as
     /// [`LocalPostgres::start`].
     pub fn start_temporary(durable: bool) -> Result<Self, Error> {
-        // First, so that nothing is made when nothing is installed.
-        Programs::find()?;
+        // First, so that nothing is made when nothing is installed, and that nothing takes long between the folder and its watcher.
+        let programs = Programs::find()?;
         let temporary = temporary::folder(&Account::choose()?, |_| true)?;
         let data_dir = temporary.path().to_owned();
         let options = Options { data_dir, durable, max_connections: TEMPORARY_CONNECTIONS_MAX };
-        Self::start_in(&options, Some(temporary))
+        Self::start_in(&options, |_| Ok(programs), Some(temporary))
     }
 
-    fn start_in(options: &Options, temporary: Option<TempDir>) -> Result<Self, Error> {
+    fn start_in(
+        options: &Options,
+        programs: impl FnOnce(&DataFolder) -> Result<Programs, Error>,
+        temporary: Option<TempDir>,
+    ) -> Result<Self, Error> {
         let (folder, account) = DataFolder::take(&options.data_dir)?;
         let locks = Locks::take(folder.path(), &account)?;
-        let programs = Programs::find_for(folder.path(), cluster::made_by(&folder)?)?;
-        let runner = Runner::new(programs, account, folder.path())?;
+        let runner = Runner::new(programs(&folder)?, account, folder.path())?;
         let log_file = folder.log_file();
         cluster::stop_left_over(&runner, &folder, &locks)?;
 

@@ -59,6 +59,8 @@ pub(crate) fn url(folder: &Path, user: &str) -> String {
             _ => write!(url, "%{byte:02X}").expect("a String takes everything"),
         }
     }
+    // Said, since clients would take them from the user's environment otherwise.
+    write!(url, "&port={PORT}&sslmode=disable").expect("a String takes everything");
     url
 }
 
@@ -68,7 +70,8 @@ mod tests {
 
     #[test]
     fn the_url_escapes_everything_that_could_end_the_host() {
-        let expected = "postgres://me@localhost/postgres?host=%2Ftmp%2Fa%20b%26c%25%C3%A4-1.x";
+        let expected =
+            "postgres://me@localhost/postgres?host=%2Ftmp%2Fa%20b%26c%25%C3%A4-1.x&port=5432&sslmode=disable";
         assert_eq!(url(Path::new("/tmp/a b&c%ä-1.x"), "me"), expected);
     }
 

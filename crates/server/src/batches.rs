@@ -65,7 +65,12 @@ impl Shared {
     ) -> Result<v1::Batch, Refusal> {
         let new = wire::new_batch(request, self.placement_limit_max)?;
         let tenant = self.tenants.creating(&self.store, metadata).await?;
-        match self.store.create_batch(tenant, &new).await.map_err(|error| named(error, &new.name))? {
+        match self
+            .store
+            .create_batch(tenant, &new)
+            .await
+            .map_err(|error| Refusal::of_batch(error, &new.name))?
+        {
             Created::New(batch) => {
                 tracing::info!(batch.id = batch.key.id(), batch.name, "batch created");
                 self.full(batch).await
@@ -84,9 +89,7 @@ impl Shared {
         let offset = request.offset.map(|offset| wire::unsigned("offset", offset)).transpose()?;
         let puzzles = PackedPuzzles::of(&request.chunk.unwrap_or_default())?;
         let tenant = self.owner(metadata, &request.name).await?;
-        let appended = intake::append(&self.store, tenant, id, offset, &puzzles)
-            .await
-            .map_err(|refusal| refusal_named(refusal, id))?;
+        let appended = intake::append(&self.store, tenant, id, offset, &puzzles).await?;
         Ok(v1::AppendPuzzlesResponse {
             next_offset: wire::signed(appended.next_offset),
             duplicate: appended.duplicate,
@@ -129,7 +132,7 @@ impl Shared {
             if self.store.seal(batch.key, found).await? {
                 tracing::info!(batch.id = batch.key.id(), batch.name, puzzles = found, "batch sealed");
                 // All its jobs may be done already: then this is its end.
-                self.store.finish(Some(batch.key.id())).await?;
+                self.store.finish(batch.key.id()).await?;
                 self.store.notify_results(&[batch.key.id()]).await?;
                 return self.full(self.batch(tenant, id).await?).await;
             }
@@ -139,7 +142,7 @@ impl Shared {
 
     /// A batch by its id.
     pub(crate) async fn batch(&self, tenant: TenantId, id: &str) -> Result<Batch, Refusal> {
-        self.store.batch(tenant, id).await.map_err(|error| named(error, id))
+        self.store.batch(tenant, id).await.map_err(|error| Refusal::of_batch(error, id))
     }
 
     async fn get(&self, metadata: &MetadataMap, request: v1::GetBatchRequest) -> Result<v1::Batch, Refusal> {
@@ -169,8 +172,7 @@ impl Shared {
         tokio::spawn(async move {
             let outlet = Outlet { sender, message: stream_message, drain: shared.drain.clone() };
             let wakes = shared.waker.results(batch.key.id());
-            let delivery =
-                Delivery { store: &shared.store, tenant, name: &id, wanted, outlet: &outlet, wakes };
+            let delivery = Delivery { store: &shared.store, tenant, id: &id, wanted, outlet: &outlet, wakes };
             if let Err(cut) = delivery.run().await {
                 outlet.end(cut).await;
             }
@@ -187,19 +189,6 @@ fn stream_message(event: Event) -> v1::StreamResultsResponse {
         Event::End(batch) => message.batch = Some(batch),
     }
     message
-}
-
-/// Says which batch was not found: the store does not know how it was called.
-fn named(error: store::Error, id: &str) -> Refusal {
-    refusal_named(error.into(), id)
-}
-
-fn refusal_named(refusal: Refusal, id: &str) -> Refusal {
-    match refusal {
-        Refusal::Store(store::Error::BatchNotFound) => Refusal::BatchNotFound { name: wire::batch_name(id) },
-        Refusal::BatchNotOpen { state, .. } => Refusal::BatchNotOpen { name: wire::batch_name(id), state },
-        other => other,
-    }
 }
 
 /// Runs one unary call shielded, with its metadata.

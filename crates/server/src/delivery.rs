@@ -12,7 +12,7 @@ use tonic::Status;
 use crate::{
     drain::Drain,
     intervals::Delivered,
-    limits::{HEARTBEAT, POLL, RANGES_READ_MAX},
+    limits::{HEARTBEAT, POLL_MAX, POLL_MIN, RANGES_READ_MAX},
     status::Refusal,
     wire::{self, ResultColumns, ResultForm},
 };
@@ -90,7 +90,7 @@ pub(crate) struct Wanted {
 pub(crate) struct Delivery<'a, M> {
     pub(crate) store: &'a Store,
     pub(crate) tenant: TenantId,
-    pub(crate) name: &'a str,
+    pub(crate) id: &'a str,
     pub(crate) wanted: Wanted,
     pub(crate) outlet: &'a Outlet<M>,
     pub(crate) wakes: Wakes,
@@ -101,12 +101,18 @@ impl<M> Delivery<'_, M> {
     pub(crate) async fn run(mut self) -> Result<(), Cut> {
         let mut delivered = Delivered::up_to(self.wanted.from);
         let mut last_sent = Instant::now();
+        let mut poll = POLL_MIN;
         loop {
             self.wakes.arm();
             // The state is read before the results: ended means that all of them are there to be read.
-            let batch = self.store.batch(self.tenant, self.name).await?;
+            let batch = self
+                .store
+                .batch(self.tenant, self.id)
+                .await
+                .map_err(|error| Refusal::of_batch(error, self.id))?;
             if self.send_new(&batch, &mut delivered).await? {
                 last_sent = Instant::now();
+                poll = POLL_MIN;
             }
             if batch.state.is_final() || !self.wanted.follow {
                 let progress = self.store.progress(batch.key).await?;
@@ -117,10 +123,11 @@ impl<M> Delivery<'_, M> {
                 last_sent = Instant::now();
             }
             tokio::select! {
-                () = self.wakes.wait(POLL) => {}
+                () = self.wakes.wait(poll) => {}
                 () = self.outlet.sender.closed() => return Err(Cut::Gone),
                 () = self.outlet.drain.started() => return Err(Cut::Refused(Refusal::Stopping)),
             }
+            poll = (poll * 2).min(POLL_MAX);
         }
     }
 
@@ -129,6 +136,8 @@ impl<M> Delivery<'_, M> {
         let mut from = delivered.watermark();
         let mut any = false;
         loop {
+            // One slow puzzle may hold the watermark for long: what was delivered beyond it is not read again.
+            from = delivered.first_missing(from);
             let ranges = self.store.finished(batch.key, from, RANGES_READ_MAX).await?;
             let is_last_page = ranges.len() < RANGES_READ_MAX;
             for range in ranges {

@@ -11,6 +11,7 @@ use crate::{
         MESSAGE_PUZZLES_MAX,
     },
     status::Refusal,
+    wire,
 };
 
 /// The puzzles of one message, packed.
@@ -116,12 +117,12 @@ fn check(chunk: &v1::PuzzleChunk) -> Result<(), Refusal> {
 pub(crate) async fn append(
     store: &Store,
     tenant: TenantId,
-    name: &str,
+    id: &str,
     offset: Option<u64>,
     puzzles: &PackedPuzzles,
 ) -> Result<Appended, Refusal> {
     for _ in 0..APPEND_TRIES_MAX {
-        let batch = store.batch(tenant, name).await?;
+        let batch = store.batch(tenant, id).await.map_err(|error| Refusal::of_batch(error, id))?;
         let offset = offset.unwrap_or(batch.puzzle_count);
         let Some(beyond) = batch.puzzle_count.checked_sub(offset) else {
             return Err(Refusal::OffsetBeyondEnd { next_offset: batch.puzzle_count });
@@ -134,7 +135,7 @@ pub(crate) async fn append(
             return Ok(Appended { next_offset: batch.puzzle_count, duplicate: true });
         }
         if batch.state != BatchState::Open {
-            return Err(Refusal::BatchNotOpen { name: batch.name, state: batch.state });
+            return Err(Refusal::BatchNotOpen { name: wire::batch_name(id), state: batch.state });
         }
         if offset + puzzles.len() as u64 > BATCH_PUZZLES_MAX {
             return Err(Refusal::BatchFull);
@@ -158,6 +159,7 @@ async fn compare(
     puzzles: &PackedPuzzles,
 ) -> Result<(), Refusal> {
     let end = offset + known as u64;
+    let mut compared = 0;
     for piece in store.puzzles(batch.key, offset, end).await? {
         for (index, stored) in (piece.lo..piece.hi).zip(PuzzleReader::new(piece.format, &piece.data)?) {
             let (entry, _) = stored?;
@@ -168,9 +170,11 @@ async fn compare(
             if puzzles.entry(place) != entry {
                 return Err(Refusal::OffsetTaken { first_index: index });
             }
+            compared += 1;
         }
     }
-    Ok(())
+    // Equal is said only of what was read.
+    if compared == known { Ok(()) } else { Err(packing::Damaged::Short.into()) }
 }
 
 #[cfg(test)]

@@ -18,6 +18,13 @@ impl Delivered {
         self.watermark
     }
 
+    /// The first index from `from` on that was not delivered.
+    pub(crate) fn first_missing(&self, from: u64) -> u64 {
+        let from = from.max(self.watermark);
+        let known = self.above.partition_point(|range| range.0 <= from);
+        known.checked_sub(1).map_or(from, |last| from.max(self.above[last].1))
+    }
+
     /// The part of `[lo, hi)` that is still to be delivered. Ranges come whole, so what is missing is always its tail.
     pub(crate) fn missing(&self, lo: u64, hi: u64) -> Option<(u64, u64)> {
         let lo = lo.max(self.watermark);
@@ -76,6 +83,16 @@ mod tests {
             }
             assert_eq!(delivered, Delivered::up_to(30));
         }
+    }
+
+    #[test]
+    fn what_was_delivered_above_a_gap_is_stepped_over() {
+        let mut delivered = Delivered::up_to(2);
+        delivered.insert(5, 9);
+        delivered.insert(9, 12);
+        delivered.insert(20, 30);
+        let steps = [0, 2, 4, 5, 8, 11, 12, 19, 20, 30].map(|from| delivered.first_missing(from));
+        assert_eq!(steps, [2, 2, 4, 12, 12, 12, 12, 19, 30, 30]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod serve;
 mod solve;
 mod status;
 mod tenants;
+mod upload;
 mod wire;
 
 pub use limits::{GRIDS_BYTES_MAX, MESSAGE_PUZZLES_MAX};

@@ -40,8 +40,10 @@ pub(crate) const ECHO_BYTES_MAX: usize = 80;
 pub(crate) const RANGES_READ_MAX: usize = 64;
 /// Messages made ahead for one slow reader.
 pub(crate) const MESSAGES_AHEAD_MAX: usize = 2;
-/// A quiet stream looks again after this, whatever notifications say.
-pub(crate) const POLL: Duration = Duration::from_millis(500);
+/// A stream looks again after this, whatever notifications say; twice as long after each look that found nothing.
+pub(crate) const POLL_MIN: Duration = Duration::from_millis(500);
+/// But not longer than this.
+pub(crate) const POLL_MAX: Duration = Duration::from_secs(4);
 /// A quiet stream says that it lives after this.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(10);
 

@@ -17,6 +17,7 @@ use crate::{
     },
     solve::Solver,
     tenants::Tenants,
+    upload::WatchUpload,
 };
 
 /// Set-up of a server.
@@ -62,6 +63,8 @@ pub async fn serve(
     report(&health_reporter, ServingStatus::Serving).await;
     let partitions = tokio::spawn(keep_partitions(store));
 
+    let solver =
+        SolverServiceServer::new(Solver(shared.clone())).max_decoding_message_size(DECODED_BYTES_MAX);
     let drained = drain.clone();
     let serving = Server::builder()
         .initial_stream_window_size(STREAM_WINDOW)
@@ -72,10 +75,8 @@ pub async fn serve(
         .add_service(health)
         .add_service(reflection_v1()?)
         .add_service(reflection_v1alpha()?)
-        .add_service(
-            BatchServiceServer::new(Batches(shared.clone())).max_decoding_message_size(DECODED_BYTES_MAX),
-        )
-        .add_service(SolverServiceServer::new(Solver(shared)).max_decoding_message_size(DECODED_BYTES_MAX))
+        .add_service(BatchServiceServer::new(Batches(shared)).max_decoding_message_size(DECODED_BYTES_MAX))
+        .add_service(WatchUpload(solver))
         .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), async move {
             drained.started().await;
         });
@@ -84,6 +85,7 @@ pub async fn serve(
         ended = &mut serving => ended,
         () = stop => {
             report(&health_reporter, ServingStatus::NotServing).await;
+            end_watches(health_reporter).await;
             drain_start.raise();
             tokio::time::timeout(config.grace, &mut serving).await.unwrap_or_else(|_| {
                 tracing::warn!(grace = ?config.grace, "calls were still open after the grace time; they are cut");
@@ -95,10 +97,19 @@ pub async fn serve(
     Ok(ended?)
 }
 
-/// Says of every service, and of the server as a whole, how it is.
+/// Every service that health is told of; the empty name is the server as a whole.
+const SERVICES: [&str; 3] = ["", "sudoku.v1.BatchService", "sudoku.v1.SolverService"];
+
 async fn report(reporter: &HealthReporter, status: ServingStatus) {
-    for name in ["", "sudoku.v1.BatchService", "sudoku.v1.SolverService"] {
+    for name in SERVICES {
         reporter.set_service_status(name, status).await;
+    }
+}
+
+/// Ends the streams of those who watch the health; they would keep the server waiting.
+async fn end_watches(mut reporter: HealthReporter) {
+    for name in SERVICES {
+        reporter.clear_service_status(name).await;
     }
 }
 

@@ -3,7 +3,7 @@
 //! Reading and answering go on side by side: whatever the client does not read waits in the database, so a client that writes
 //! everything before it reads anything is served as well.
 
-use proto::v1::{self, solve_request::Request as Incoming, solver_service_server::SolverService};
+use proto::v1::{self, solve_request::Request as Asked, solver_service_server::SolverService};
 use store::{Created, TenantId};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -15,6 +15,7 @@ use crate::{
     intake::{self, PackedPuzzles},
     limits::MESSAGES_AHEAD_MAX,
     status::Refusal,
+    upload::UploadEnd,
     wire,
 };
 
@@ -30,7 +31,9 @@ impl SolverService for Solver {
         &self,
         request: Request<Streaming<v1::SolveRequest>>,
     ) -> Result<Response<Self::SolveStream>, Status> {
-        let (metadata, _, incoming) = request.into_parts();
+        let (metadata, extensions, stream) = request.into_parts();
+        let end = extensions.get::<UploadEnd>().cloned().unwrap_or_default();
+        let incoming = Incoming { stream, end };
         let (sender, receiver) = mpsc::channel(MESSAGES_AHEAD_MAX);
         let shared = self.0.clone();
         // The answer's headers go out at once: many clients send nothing before they have them.
@@ -58,12 +61,12 @@ fn solve_message(event: Event) -> v1::SolveResponse {
 async fn run(
     shared: &Shared,
     metadata: &MetadataMap,
-    mut incoming: Streaming<v1::SolveRequest>,
+    mut incoming: Incoming,
     outlet: &Outlet<v1::SolveResponse>,
 ) -> Result<(), Cut> {
-    let (config, first_chunk) = match next(&mut incoming, outlet).await? {
-        Some(Incoming::Config(config)) => (config, None),
-        Some(Incoming::Chunk(chunk)) => (v1::SolveConfig::default(), Some(chunk)),
+    let (config, first_chunk) = match incoming.next(outlet).await? {
+        Some(Asked::Config(config)) => (config, None),
+        Some(Asked::Chunk(chunk)) => (v1::SolveConfig::default(), Some(chunk)),
         None => (v1::SolveConfig::default(), None),
     };
     let new = wire::solve_batch(config.options, shared.placement_limit_max)?;
@@ -77,7 +80,7 @@ async fn run(
     outlet.send(Event::End(shared.full(batch).await?)).await?;
 
     let wanted = Wanted { from: 0, ordered: config.ordered, follow: true, packed: config.packed_results };
-    let delivery = Delivery { store: &shared.store, tenant, name: &new.name, wanted, outlet, wakes }.run();
+    let delivery = Delivery { store: &shared.store, tenant, id: &new.name, wanted, outlet, wakes }.run();
     let intake = take_in(shared, tenant, &new.name, first_chunk, incoming, outlet);
     let (mut delivery, mut intake) = (std::pin::pin!(delivery), std::pin::pin!(intake));
     tokio::select! {
@@ -93,7 +96,7 @@ async fn take_in(
     tenant: TenantId,
     id: &str,
     first_chunk: Option<v1::PuzzleChunk>,
-    mut incoming: Streaming<v1::SolveRequest>,
+    mut incoming: Incoming,
     outlet: &Outlet<v1::SolveResponse>,
 ) -> Result<(), Cut> {
     let mut offset = 0;
@@ -105,9 +108,9 @@ async fn take_in(
             let append = async move { intake::append(&store, tenant, &name, Some(offset), &puzzles).await };
             offset = shared.shielded(append).await?.next_offset;
         }
-        match next(&mut incoming, outlet).await? {
-            Some(Incoming::Chunk(next)) => chunk = Some(next),
-            Some(Incoming::Config(_)) => {
+        match incoming.next(outlet).await? {
+            Some(Asked::Chunk(next)) => chunk = Some(next),
+            Some(Asked::Config(_)) => {
                 let why = "only the first message of a Solve call may hold it".to_owned();
                 return Err(Refusal::BadArgument { field: "config", why }.into());
             }
@@ -121,23 +124,29 @@ async fn take_in(
     }
 }
 
-/// The next message; `None` when the client has sent its last.
-async fn next(
-    incoming: &mut Streaming<v1::SolveRequest>,
-    outlet: &Outlet<v1::SolveResponse>,
-) -> Result<Option<Incoming>, Cut> {
-    let message = tokio::select! {
-        message = incoming.message() => message,
-        () = outlet.sender.closed() => return Err(Cut::Gone),
-        () = outlet.drain.started() => return Err(Cut::Refused(Refusal::Stopping)),
-    };
-    match message {
-        Ok(Some(v1::SolveRequest { request: Some(request) })) => Ok(Some(request)),
-        Ok(Some(v1::SolveRequest { request: None })) => Err(Cut::Refused(Refusal::BadArgument {
-            field: "request",
-            why: "set config or chunk".to_owned(),
-        })),
-        Ok(None) => Ok(None),
-        Err(status) => Err(Cut::Transport(status)),
+/// The client's side of a call.
+struct Incoming {
+    stream: Streaming<v1::SolveRequest>,
+    end: UploadEnd,
+}
+
+impl Incoming {
+    /// The next message; `None` when the client has sent its last. A client that was cut is gone, not done.
+    async fn next(&mut self, outlet: &Outlet<v1::SolveResponse>) -> Result<Option<Asked>, Cut> {
+        let message = tokio::select! {
+            message = self.stream.message() => message,
+            () = outlet.sender.closed() => return Err(Cut::Gone),
+            () = outlet.drain.started() => return Err(Cut::Refused(Refusal::Stopping)),
+        };
+        match message {
+            Ok(Some(v1::SolveRequest { request: Some(request) })) => Ok(Some(request)),
+            Ok(Some(v1::SolveRequest { request: None })) => Err(Cut::Refused(Refusal::BadArgument {
+                field: "request",
+                why: "set config or chunk".to_owned(),
+            })),
+            Ok(None) if self.end.is_reached() => Ok(None),
+            Ok(None) => Err(Cut::Gone),
+            Err(status) => Err(Cut::Transport(status)),
+        }
     }
 }

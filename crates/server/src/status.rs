@@ -6,7 +6,10 @@ use store::BatchState;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
 
-use crate::limits::{BATCH_PUZZLES_MAX, ECHO_BYTES_MAX, RETRY_DELAY};
+use crate::{
+    limits::{BATCH_PUZZLES_MAX, ECHO_BYTES_MAX, RETRY_DELAY},
+    wire,
+};
 
 const DOMAIN: &str = "sudoku-batch";
 const BATCH_TYPE: &str = "sudoku.example.com/Batch";
@@ -44,6 +47,16 @@ pub(crate) enum Refusal {
     Panicked,
 }
 
+impl Refusal {
+    /// Of an error of the store about the batch of that id, which the store does not know by its name.
+    pub(crate) fn of_batch(error: store::Error, id: &str) -> Self {
+        match error {
+            store::Error::BatchNotFound => Self::BatchNotFound { name: wire::batch_name(id) },
+            other => Self::Store(other),
+        }
+    }
+}
+
 impl From<store::Error> for Refusal {
     fn from(error: store::Error) -> Self {
         Self::Store(error)
@@ -65,122 +78,106 @@ impl From<tokio::task::JoinError> for Refusal {
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::BadArgument { .. }
-            | Refusal::BatchNotFound { .. }
-            | Refusal::BatchExists { .. }
-            | Refusal::NotServedYet(_) => request_status(refusal),
-            Refusal::OffsetTaken { .. }
-            | Refusal::OffsetBeyondEnd { .. }
-            | Refusal::BatchNotOpen { .. }
-            | Refusal::CountMismatch { .. }
-            | Refusal::BatchFull => state_status(refusal),
-            Refusal::Contended
-            | Refusal::Stopping
-            | Refusal::Store(_)
-            | Refusal::Damaged(_)
-            | Refusal::Panicked => service_status(refusal),
-        }
-    }
-}
-
-/// What the client asked for cannot be.
-fn request_status(refusal: Refusal) -> Status {
-    match refusal {
-        Refusal::BadArgument { field, why } => {
-            let mut details = reason("BAD_ARGUMENT", &[]);
-            details.add_bad_request_violation(field, why.clone());
-            status(Code::InvalidArgument, format!("{field}: {why}"), details)
-        }
-        Refusal::BatchNotFound { name } => {
-            let name = clip(&name);
-            let mut details = reason("BATCH_NOT_FOUND", &[]);
-            details.set_resource_info(BATCH_TYPE, &*name, "", "no such batch for this tenant");
-            status(Code::NotFound, format!("{name:?}: no such batch for this tenant"), details)
-        }
-        Refusal::BatchExists { name } => {
-            let mut details = reason("BATCH_EXISTS", &[]);
-            details.set_resource_info(BATCH_TYPE, &*name, "", "taken by a batch with other options");
-            status(Code::AlreadyExists, format!("{name:?} is there already, with other options"), details)
-        }
-        Refusal::NotServedYet(what) => status(
-            Code::Unimplemented,
-            format!("{what} is part of sudoku.v1, but not of this version of the server"),
-            reason("NOT_SERVED_YET", &[]),
-        ),
-        other => service_status(other),
-    }
-}
-
-/// The batch is not in a state for it.
-fn state_status(refusal: Refusal) -> Status {
-    match refusal {
-        Refusal::OffsetTaken { first_index } => status(
-            Code::AlreadyExists,
-            format!("another puzzle is stored at index {first_index}; nothing was added"),
-            reason("OFFSET_TAKEN", &[("first_index", first_index)]),
-        ),
-        Refusal::OffsetBeyondEnd { next_offset } => status(
-            Code::OutOfRange,
-            format!("the batch holds {next_offset} puzzles; the next offset is {next_offset}"),
-            reason("OFFSET_BEYOND_END", &[("next_offset", next_offset)]),
-        ),
-        Refusal::BatchNotOpen { name, state } => {
-            let word = match state {
-                BatchState::Open => "open",
-                BatchState::Sealed => "sealed",
-                BatchState::Succeeded => "finished",
-                BatchState::Cancelling | BatchState::Cancelled => "cancelled",
-            };
-            let mut details = reason("BATCH_NOT_OPEN", &[]);
-            details.add_precondition_failure_violation("BATCH_STATE", &*name, format!("it is {word}"));
-            status(Code::FailedPrecondition, format!("{name:?} is {word} and takes no more puzzles"), details)
-        }
-        Refusal::CountMismatch { expected, found } => {
-            let text = format!("the batch holds {found} puzzles, not {expected}; it was not sealed");
-            let mut details = reason("COUNT_MISMATCH", &[("puzzle_count", found)]);
-            details.add_precondition_failure_violation("PUZZLE_COUNT", "expected_puzzle_count", text.clone());
-            status(Code::FailedPrecondition, text, details)
-        }
-        Refusal::BatchFull => status(
-            Code::ResourceExhausted,
-            format!("a batch holds {BATCH_PUZZLES_MAX} puzzles at the most; begin another"),
-            reason("BATCH_FULL", &[("puzzles_max", BATCH_PUZZLES_MAX)]),
-        ),
-        other => service_status(other),
-    }
-}
-
-/// The service cannot, now or at all.
-fn service_status(refusal: Refusal) -> Status {
-    match refusal {
-        Refusal::Contended => retry(
-            Code::Aborted,
-            "others append to this batch at the same time; name an offset, or try again",
-            "CONTENDED",
-        ),
-        Refusal::Stopping => retry(
-            Code::Unavailable,
-            "this server is stopping; the batch is safe, go on at another server or here in a moment",
-            "SERVER_STOPPING",
-        ),
-        Refusal::Store(error) if error.is_transient() => {
-            tracing::warn!(%error, "the database is not available");
-            retry(
+            Refusal::BadArgument { field, why } => bad_argument(field, why),
+            Refusal::BatchNotFound { name } => batch_not_found(&name),
+            Refusal::BatchExists { name } => batch_exists(&name),
+            Refusal::OffsetTaken { first_index } => status(
+                Code::AlreadyExists,
+                format!("another puzzle is stored at index {first_index}; nothing was added"),
+                reason("OFFSET_TAKEN", &[("first_index", first_index)]),
+            ),
+            Refusal::OffsetBeyondEnd { next_offset } => status(
+                Code::OutOfRange,
+                format!("the batch holds {next_offset} puzzles; the next offset is {next_offset}"),
+                reason("OFFSET_BEYOND_END", &[("next_offset", next_offset)]),
+            ),
+            Refusal::BatchNotOpen { name, state } => batch_not_open(&name, state),
+            Refusal::CountMismatch { expected, found } => count_mismatch(expected, found),
+            Refusal::BatchFull => status(
+                Code::ResourceExhausted,
+                format!("a batch holds {BATCH_PUZZLES_MAX} puzzles at the most; begin another"),
+                reason("BATCH_FULL", &[("puzzles_max", BATCH_PUZZLES_MAX)]),
+            ),
+            Refusal::Contended => retry(
+                Code::Aborted,
+                "others append to this batch at the same time; name an offset, or try again",
+                "CONTENDED",
+            ),
+            Refusal::Stopping => retry(
                 Code::Unavailable,
-                "the database is not available just now; try again",
-                "DATABASE_UNAVAILABLE",
-            )
-        }
-        fault => {
-            match &fault {
-                Refusal::Store(error) => tracing::error!(%error, "a call failed by an error of the database"),
-                Refusal::Damaged(error) => tracing::error!(%error, "a call failed by damaged data"),
-                // A panic has written its own lines.
-                other => tracing::error!(refusal = ?other, "a call failed by a fault of the program"),
+                "this server is stopping; the batch is safe, go on at another server or here in a moment",
+                "SERVER_STOPPING",
+            ),
+            Refusal::NotServedYet(what) => status(
+                Code::Unimplemented,
+                format!("{what} is part of sudoku.v1, but not of this version of the server"),
+                reason("NOT_SERVED_YET", &[]),
+            ),
+            Refusal::Store(error) => database(&error),
+            Refusal::Damaged(error) => {
+                tracing::error!(%error, "a call failed by damaged data");
+                internal()
             }
-            status(Code::Internal, "a fault of the service; see its log".to_owned(), reason("INTERNAL", &[]))
+            // The panic itself has been written already.
+            Refusal::Panicked => internal(),
         }
     }
+}
+
+fn bad_argument(field: &str, why: String) -> Status {
+    let text = format!("{field}: {why}");
+    let mut details = reason("BAD_ARGUMENT", &[]);
+    details.add_bad_request_violation(field, why);
+    status(Code::InvalidArgument, text, details)
+}
+
+fn batch_not_found(name: &str) -> Status {
+    let name = clip(name);
+    let mut details = reason("BATCH_NOT_FOUND", &[]);
+    details.set_resource_info(BATCH_TYPE, &*name, "", "no such batch for this tenant");
+    status(Code::NotFound, format!("{name:?}: no such batch for this tenant"), details)
+}
+
+fn batch_exists(name: &str) -> Status {
+    let mut details = reason("BATCH_EXISTS", &[]);
+    details.set_resource_info(BATCH_TYPE, name, "", "taken by a batch with other options");
+    status(Code::AlreadyExists, format!("{name:?} is there already, with other options"), details)
+}
+
+fn batch_not_open(name: &str, state: BatchState) -> Status {
+    let word = match state {
+        BatchState::Open => "open",
+        BatchState::Sealed => "sealed",
+        BatchState::Succeeded => "finished",
+        BatchState::Cancelling | BatchState::Cancelled => "cancelled",
+    };
+    let mut details = reason("BATCH_NOT_OPEN", &[]);
+    details.add_precondition_failure_violation("BATCH_STATE", name, format!("it is {word}"));
+    status(Code::FailedPrecondition, format!("{name:?} is {word} and takes no more puzzles"), details)
+}
+
+fn count_mismatch(expected: u64, found: u64) -> Status {
+    let text = format!("the batch holds {found} puzzles, not {expected}; it was not sealed");
+    let mut details = reason("COUNT_MISMATCH", &[("puzzle_count", found)]);
+    details.add_precondition_failure_violation("PUZZLE_COUNT", "expected_puzzle_count", text.clone());
+    status(Code::FailedPrecondition, text, details)
+}
+
+fn database(error: &store::Error) -> Status {
+    if error.is_transient() {
+        tracing::warn!(%error, "the database is not available");
+        return retry(
+            Code::Unavailable,
+            "the database is not available just now; try again",
+            "DATABASE_UNAVAILABLE",
+        );
+    }
+    tracing::error!(%error, "a call failed by an error of the database");
+    internal()
+}
+
+fn internal() -> Status {
+    status(Code::Internal, "a fault of the service; see its log".to_owned(), reason("INTERNAL", &[]))
 }
 
 fn retry(code: Code, text: &str, word: &str) -> Status {

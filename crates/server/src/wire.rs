@@ -42,6 +42,8 @@ fn is_batch_id(id: &str) -> bool {
 /// A create request, checked. `limit_max` is the server's greatest placement limit.
 pub(crate) fn new_batch(request: v1::CreateBatchRequest, limit_max: u64) -> Result<NewBatch, Refusal> {
     let batch = request.batch.unwrap_or_default();
+    let limit =
+        placement_limit("batch.options.placement_limit", batch.options.unwrap_or_default(), limit_max)?;
     let name_is_chosen = !request.batch_id.is_empty();
     if name_is_chosen && !is_batch_id(&request.batch_id) {
         let why = format!("must be 4 to 63 of [a-z0-9-], not {:?}", clip(&request.batch_id));
@@ -58,6 +60,7 @@ pub(crate) fn new_batch(request: v1::CreateBatchRequest, limit_max: u64) -> Resu
         let why = format!("must be 0 to {PRIORITY_MAX}, not {}", batch.priority);
         return Err(Refusal::BadArgument { field: "batch.priority", why });
     }
+    no_control("batch.display_name", &batch.display_name)?;
     let length = batch.display_name.chars().count();
     if length > DISPLAY_NAME_CHARS_MAX {
         let why = format!("must be at most {DISPLAY_NAME_CHARS_MAX} characters, not {length}");
@@ -67,7 +70,7 @@ pub(crate) fn new_batch(request: v1::CreateBatchRequest, limit_max: u64) -> Resu
         name: if name_is_chosen { request.batch_id } else { Uuid::new_v4().to_string() },
         name_is_chosen,
         request_id,
-        placement_limit: placement_limit(batch.options.unwrap_or_default(), limit_max)?,
+        placement_limit: limit,
         priority: i16::try_from(batch.priority).unwrap_or_default(),
         display_name: batch.display_name,
         labels: labels(batch.labels.into_iter().collect())?,
@@ -76,16 +79,38 @@ pub(crate) fn new_batch(request: v1::CreateBatchRequest, limit_max: u64) -> Resu
 
 /// A batch of the given options alone, as a Solve call makes it.
 pub(crate) fn solve_batch(options: Option<v1::SolveOptions>, limit_max: u64) -> Result<NewBatch, Refusal> {
-    let batch = v1::Batch { options, ..v1::Batch::default() };
-    new_batch(v1::CreateBatchRequest { batch: Some(batch), ..v1::CreateBatchRequest::default() }, limit_max)
+    Ok(NewBatch {
+        name: Uuid::new_v4().to_string(),
+        name_is_chosen: false,
+        request_id: None,
+        placement_limit: placement_limit(
+            "config.options.placement_limit",
+            options.unwrap_or_default(),
+            limit_max,
+        )?,
+        priority: 0,
+        display_name: String::new(),
+        labels: BTreeMap::new(),
+    })
 }
 
-fn placement_limit(options: v1::SolveOptions, limit_max: u64) -> Result<u64, Refusal> {
+fn placement_limit(field: &'static str, options: v1::SolveOptions, limit_max: u64) -> Result<u64, Refusal> {
     let Some(asked) = options.placement_limit else { return Ok(PlacementLimit::DEFAULT.0) };
     u64::try_from(asked).ok().filter(|limit| *limit <= limit_max).ok_or_else(|| Refusal::BadArgument {
-        field: "options.placement_limit",
+        field,
         why: format!("must be 0 (do not count) to {limit_max}, not {asked}"),
     })
+}
+
+/// The database cannot store every one of them, and nobody can read any.
+fn no_control(field: &'static str, text: &str) -> Result<(), Refusal> {
+    match text.chars().find(|letter| letter.is_control()) {
+        None => Ok(()),
+        Some(letter) => {
+            let why = format!("must hold no control characters; it holds U+{:04X}", u32::from(letter));
+            Err(Refusal::BadArgument { field, why })
+        }
+    }
 }
 
 fn labels(labels: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Refusal> {
@@ -95,6 +120,8 @@ fn labels(labels: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, 
         return Err(Refusal::BadArgument { field, why });
     }
     for (key, value) in &labels {
+        no_control(field, key)?;
+        no_control(field, value)?;
         if !LABEL_KEY_CHARS.contains(&key.chars().count()) {
             let why = format!("keys must be 1 to 63 characters, not {:?}", clip(key));
             return Err(Refusal::BadArgument { field, why });

@@ -25,8 +25,8 @@ const CLUES: std::ops::RangeInclusive<u8> = 17..=80;
 /// Givens of a [`Kind::Default`] puzzle.
 const CLUES_DEFAULT: std::ops::RangeInclusive<u8> = 24..=34;
 
-/// Full grids that are tried for one puzzle: about a minute.
-const TRIES_MAX: u32 = 500_000;
+/// Full grids that are tried for one puzzle: about ten seconds.
+const TRIES_MAX: u32 = 100_000;
 
 /// Which puzzles are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
@@ -40,7 +40,7 @@ pub enum Kind {
     ///
     /// Each given less than 24 takes five to thirty times as long: 24 takes a fifth of a millisecond on average, 22
     /// three, 21 sixty, 20 some seconds. With 19 or fewer nearly every try ends in
-    /// [`NotFound`](GenerateError::NotFound), after about a minute.
+    /// [`NotFound`](GenerateError::NotFound), after about ten seconds.
     Clues(u8),
 }
 

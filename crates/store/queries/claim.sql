@@ -17,7 +17,7 @@ leased as (
     returning j.batch_id, j.lo, j.hi, j.chunk_lo, j.part, j.attempt, j.tag
 )
 select
-    l.batch_id as "batch_id!", l.lo as "job_lo!", l.hi as "job_hi!", l.part as "part!", l.attempt as "attempt!",
+    l.batch_id as "batch_id!", l.lo as "job_lo!", l.hi as "job_hi!", l.attempt as "attempt!",
     b.placement_limit as "placement_limit!",
     p.lo as "piece_lo?", p.hi as "piece_hi?", p.format as "format?", p.data as "data?"
 from leased l

@@ -335,13 +335,24 @@ impl Store {
         Ok(done.rows_affected() == 1)
     }
 
-    /// Ends the sealed batches that have no job left: the one named, or all. Returns their numbers and names. Call it on a
+    /// Ends a sealed batch if it has no job left; gives its number and name if it did. Call it on a
     /// [`crate::Durability::Synchronous`] store: its commit makes all earlier results durable.
     ///
     /// # Errors
     /// [`Error::Database`].
-    pub async fn finish(&self, id: Option<i64>) -> Result<Vec<(i64, String)>, Error> {
-        let rows = sqlx::query_file!("queries/finish.sql", id as _).fetch_all(&self.pool).await?;
+    pub async fn finish(&self, id: i64) -> Result<Option<(i64, String)>, Error> {
+        let row = sqlx::query_file!("queries/finish.sql", id).fetch_optional(&self.pool).await?;
+        Ok(row.map(|row| (row.id, row.name)))
+    }
+
+    /// Ends sealed batches that have no job left, at most `batches_max`: those whose last worker died before it could. As
+    /// [`Store::finish`] otherwise.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn finish_any(&self, batches_max: usize) -> Result<Vec<(i64, String)>, Error> {
+        let limit = i64::try_from(batches_max).unwrap_or(i64::MAX);
+        let rows = sqlx::query_file!("queries/finish_any.sql", limit).fetch_all(&self.pool).await?;
         Ok(rows.into_iter().map(|row| (row.id, row.name)).collect())
     }
 }

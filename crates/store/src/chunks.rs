@@ -1,38 +1,15 @@
 //! Chunks: the stored runs of a batch's puzzles.
 
 use crate::{
-    BatchKey, Error, Store,
+    BatchKey, Error, Piece, Store, StoredPiece,
     batches::{signed, unsigned},
+    pieces::PieceRow,
 };
 
 /// Puzzles in one chunk, at the most.
 pub const CHUNK_PUZZLES_MAX: usize = 4_096;
 /// Head start in the queue that one step of priority gives: 10 s. Bounded, so that nothing starves.
 const PRIORITY_STEP_MICROSECONDS: i64 = 10_000_000;
-
-/// A packed run of puzzles or verdicts that can be read alone.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Piece {
-    /// Index of its first puzzle in the batch.
-    pub lo: u64,
-    /// Index after its last puzzle.
-    pub hi: u64,
-    /// Packed bytes, at most 8,000 (held by a constraint): it must fit a page of the database beside the row's other columns.
-    pub data: Vec<u8>,
-}
-
-/// A stored piece with its format.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PiecePuzzles {
-    /// Index of its first puzzle in the batch.
-    pub lo: u64,
-    /// Index after its last puzzle.
-    pub hi: u64,
-    /// How `data` is packed.
-    pub format: i16,
-    /// Packed bytes.
-    pub data: Vec<u8>,
-}
 
 /// A run of puzzles that is stored together: at most [`CHUNK_PUZZLES_MAX`], its pieces in order and without gaps.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -128,10 +105,11 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Database`].
-    pub async fn puzzles(&self, key: BatchKey, lo: u64, hi: u64) -> Result<Vec<PiecePuzzles>, Error> {
+    pub async fn puzzles(&self, key: BatchKey, lo: u64, hi: u64) -> Result<Vec<StoredPiece>, Error> {
         // A chunk that touches the range begins less than a chunk's length before it: that keeps the scan on the key.
         let first_chunk = signed(lo.saturating_sub(CHUNK_PUZZLES_MAX as u64));
-        let rows = sqlx::query!(
+        let rows = sqlx::query_as!(
+            PieceRow,
             "select lo, hi, format, data from payload
              where part = $1 and batch_id = $2 and chunk_lo >= $3 and chunk_lo < $5 and lo < $5 and hi > $4
              order by lo",
@@ -143,15 +121,6 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        rows.into_iter()
-            .map(|row| {
-                Ok(PiecePuzzles {
-                    lo: unsigned(row.lo)?,
-                    hi: unsigned(row.hi)?,
-                    format: row.format,
-                    data: row.data,
-                })
-            })
-            .collect()
+        rows.into_iter().map(StoredPiece::try_from).collect()
     }
 }

@@ -72,10 +72,10 @@ fn is_transient(error: &sqlx::Error) -> bool {
         | sqlx::Error::PoolTimedOut
         | sqlx::Error::PoolClosed
         | sqlx::Error::WorkerCrashed => true,
-        // Classes: 08 connection, 53 out of resources, 57 operator intervention (shutdown, starting up); 25006 read-only;
-        // 40 serialisation and deadlock.
+        // Classes: 08 connection, 53 out of resources, 40 serialisation and deadlock, 57P shutting or starting up (but not 57014, a
+        // statement over its time: it would be over it again); 25006 read-only.
         sqlx::Error::Database(database) => database.code().is_some_and(|code| {
-            code == "25006" || ["08", "53", "57", "40"].iter().any(|class| code.starts_with(class))
+            code == "25006" || ["08", "53", "40", "57P"].iter().any(|class| code.starts_with(class))
         }),
         _ => false,
     }

@@ -5,8 +5,9 @@ use std::{fmt, time::Duration};
 use uuid::Uuid;
 
 use crate::{
-    Error, Piece, PiecePuzzles, Store,
+    Error, Piece, Store, StoredPiece,
     batches::{signed, unsigned},
+    pieces::PieceRow,
 };
 
 /// A worker process, by the uuid of its start: never used again, so no later process inherits its leases.
@@ -48,7 +49,7 @@ pub struct Job {
     /// Placements counted at the most for one puzzle; 0: none.
     pub placement_limit: u64,
     /// The stored pieces that touch the range, in order; they may reach beyond it on both sides.
-    pub pieces: Vec<PiecePuzzles>,
+    pub pieces: Vec<StoredPiece>,
 }
 
 /// How many puzzles of a range ended how.
@@ -106,7 +107,7 @@ impl Store {
             if let (Some(lo), Some(hi), Some(format), Some(data), Some(job)) =
                 (row.piece_lo, row.piece_hi, row.format, row.data, jobs.last_mut())
             {
-                job.pieces.push(PiecePuzzles { lo: unsigned(lo)?, hi: unsigned(hi)?, format, data });
+                job.pieces.push(PieceRow { lo, hi, format, data }.try_into()?);
             }
         }
         Ok(jobs)
@@ -192,6 +193,24 @@ impl Store {
             self.notify_jobs().await?;
         }
         Ok(done.rows_affected())
+    }
+
+    /// Keeps a job that cannot be done just now from everyone for a while, and blames nobody for it; returns whether it was still held.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn hold_back(&self, worker: WorkerId, key: JobKey, pause: Duration) -> Result<bool, Error> {
+        let done = sqlx::query_file!(
+            "queries/hold_back.sql",
+            worker.0,
+            pause.as_secs_f64(),
+            key.batch_id,
+            signed(key.lo),
+            key.attempt
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(done.rows_affected() == 1)
     }
 
     /// Puts back the jobs whose lease has ended, at most `jobs_max`; returns them with the attempt that was lost.

@@ -10,13 +10,15 @@ mod connect;
 mod error;
 mod jobs;
 mod migrate;
+mod pieces;
 mod results;
 mod wake;
 
 pub use batches::{Batch, BatchKey, BatchState, Created, NewBatch, Progress, TenantId};
-pub use chunks::{Append, CHUNK_PUZZLES_MAX, Chunk, Piece, PiecePuzzles};
+pub use chunks::{Append, CHUNK_PUZZLES_MAX, Chunk};
 pub use connect::{Config, Durability, Store, describe_url};
 pub use error::Error;
 pub use jobs::{Completion, Job, JobKey, OutcomeCounts, WorkerId};
+pub use pieces::{Piece, StoredPiece};
 pub use results::ResultRange;
 pub use wake::{Waker, Wakes};

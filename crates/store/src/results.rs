@@ -1,8 +1,9 @@
 //! Results: cursor reads over the finished ranges of a batch.
 
 use crate::{
-    BatchKey, CHUNK_PUZZLES_MAX, Error, PiecePuzzles, Store,
+    BatchKey, CHUNK_PUZZLES_MAX, Error, Store, StoredPiece,
     batches::{signed, unsigned},
+    pieces::PieceRow,
 };
 
 /// One finished range.
@@ -58,8 +59,9 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Database`].
-    pub async fn verdicts(&self, key: BatchKey, range: ResultRange) -> Result<Vec<PiecePuzzles>, Error> {
-        let rows = sqlx::query!(
+    pub async fn verdicts(&self, key: BatchKey, range: ResultRange) -> Result<Vec<StoredPiece>, Error> {
+        let rows = sqlx::query_as!(
+            PieceRow,
             "select lo, hi, format, data from result_piece
              where part = $1 and batch_id = $2 and result_lo = $3
              order by piece",
@@ -69,15 +71,6 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        rows.into_iter()
-            .map(|row| {
-                Ok(PiecePuzzles {
-                    lo: unsigned(row.lo)?,
-                    hi: unsigned(row.hi)?,
-                    format: row.format,
-                    data: row.data,
-                })
-            })
-            .collect()
+        rows.into_iter().map(StoredPiece::try_from).collect()
     }
 }

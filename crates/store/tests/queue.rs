@@ -195,6 +195,22 @@ async fn a_completion_of_the_head_puts_the_rest_back_and_the_attempt_goes_on_ris
 }
 
 #[tokio::test]
+async fn a_job_that_is_held_back_is_nobodys_until_then_and_blames_nobody() {
+    let database = Database::fresh();
+    let store = store(&database).await;
+    let batch = batch(&store, "held-back").await;
+    store.append(batch.key, 0, FORMAT, vec![chunk(0, 8)]).await.unwrap();
+    let worker = WorkerId::fresh();
+    let key = claim_one(&store, worker, LEASE).await;
+    assert!(!store.hold_back(WorkerId::fresh(), key, LEASE).await.unwrap(), "of another worker");
+    assert!(store.hold_back(worker, key, LEASE).await.unwrap());
+    assert_eq!(store.claim(worker, 1, LEASE).await.unwrap(), []);
+    assert!(store.hold_back(worker, key, NO_LEASE).await.unwrap());
+    assert_eq!(store.expire(10).await.unwrap(), [key]);
+    assert_eq!(database.query("select attempt, deaths from job"), ["1|0"]);
+}
+
+#[tokio::test]
 async fn only_a_sealed_batch_without_jobs_is_finished() {
     let database = Database::fresh();
     let store = store(&database).await;
@@ -206,9 +222,11 @@ async fn only_a_sealed_batch_without_jobs_is_finished() {
     assert!(!store.seal(batch.key, 5).await.unwrap(), "another count");
     assert!(store.seal(batch.key, 4).await.unwrap());
     assert!(!store.seal(batch.key, 4).await.unwrap(), "sealed already");
-    assert_eq!(store.finish(Some(batch.key.id())).await.unwrap(), []);
+    assert_eq!(store.finish(batch.key.id()).await.unwrap(), None);
+    assert_eq!(store.finish_any(10).await.unwrap(), []);
     store.complete(worker, key, completion(4, 4)).await.unwrap();
-    assert_eq!(store.finish(None).await.unwrap(), [(batch.key.id(), "ending".to_owned())]);
+    assert_eq!(store.finish_any(10).await.unwrap(), [(batch.key.id(), "ending".to_owned())]);
+    assert_eq!(store.finish(batch.key.id()).await.unwrap(), None, "once");
     let ended = store.batch(tenant, "ending").await.unwrap();
     assert_eq!(ended.state, BatchState::Succeeded);
     assert!(ended.ended_at.is_some());

@@ -1,6 +1,6 @@
 //! Prolonging leases, from a thread, a runtime and a connection of its own.
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{io, sync::Arc, thread, time::Duration};
 
 use store::{Durability, Store, WorkerId};
 use tokio::sync::oneshot;
@@ -16,21 +16,19 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Heartbeat {
     stop: oneshot::Sender<()>,
-    thread: Option<thread::JoinHandle<()>>,
+    thread: thread::JoinHandle<()>,
 }
 
 impl Heartbeat {
-    pub(crate) fn start(config: &Config, id: WorkerId, leases: Arc<Leases>) -> Self {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When the system gives no thread or no event queue.
+    pub(crate) fn start(config: &Config, id: WorkerId, leases: Arc<Leases>) -> io::Result<Self> {
         let (stop, stopped) = oneshot::channel();
         let config = config.clone();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let thread = thread::Builder::new().name("heartbeat".to_owned()).spawn(move || {
-            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-                Ok(runtime) => runtime,
-                Err(error) => {
-                    tracing::error!(%error, "the heartbeat cannot start: leases will run out under long searches");
-                    return;
-                }
-            };
             runtime.block_on(async {
                 tokio::select! {
                     () = beat(&config, id, &leases) => {}
@@ -38,44 +36,45 @@ impl Heartbeat {
                     _ = stopped => {}
                 }
             });
-        });
-        if let Err(error) = &thread {
-            tracing::error!(%error, "the heartbeat cannot start: leases will run out under long searches");
-        }
-        Self { stop, thread: thread.ok() }
+        })?;
+        Ok(Self { stop, thread })
     }
 
     pub(crate) fn stop(self) {
         // An error means that it has stopped already.
         self.stop.send(()).ok();
-        if let Some(thread) = self.thread
-            && thread.join().is_err()
-        {
+        if self.thread.join().is_err() {
             tracing::error!("the heartbeat had ended by a fault of the program");
         }
     }
 }
 
 async fn beat(config: &Config, id: WorkerId, leases: &Leases) {
-    let store = connect(config).await;
+    let interval = config.lease / BEATS_PER_LEASE;
+    let mut store = connect(config).await;
     loop {
-        tokio::time::sleep(config.lease / BEATS_PER_LEASE).await;
-        let held = leases.held();
-        if held.is_empty() {
-            continue;
-        }
+        tokio::time::sleep(interval).await;
         loop {
-            match store.heartbeat(id, &held, config.lease).await {
-                Ok(still_held) => {
+            let held = leases.held();
+            if held.is_empty() {
+                break;
+            }
+            match tokio::time::timeout(interval, store.heartbeat(id, &held, config.lease)).await {
+                Ok(Ok(still_held)) => {
                     // What was completed meanwhile is no longer among the leases, so stopping it does nothing.
                     for key in held.iter().filter(|key| !still_held.contains(key)) {
                         leases.lost(*key);
                     }
                     break;
                 }
-                Err(error) => {
+                Ok(Err(error)) => {
                     tracing::warn!(worker.id = %id, %error, "heartbeat failed; trying again");
-                    tokio::time::sleep(RETRY_PAUSE).await;
+                    tokio::time::sleep(RETRY_PAUSE.min(interval)).await;
+                }
+                Err(_) => {
+                    // A connection that has died without a word answers nothing for many minutes: another one.
+                    tracing::warn!(worker.id = %id, "heartbeat was not answered; connecting anew");
+                    store = connect(config).await;
                 }
             }
         }

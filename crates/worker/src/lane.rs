@@ -15,6 +15,8 @@ use crate::{
 const IDLE_POLL: Duration = Duration::from_secs(1);
 /// Pause after a failure of the database.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// How long a job that cannot be done is left alone.
+const HOLD_BACK: Duration = Duration::from_secs(60);
 /// How long giving a lease back may take once the worker is stopping.
 pub(crate) const GIVE_BACK_MAX: Duration = Duration::from_millis(1_500);
 
@@ -28,7 +30,7 @@ impl Lane {
         Self { shared, thread }
     }
 
-    /// Works until the worker is stopping.
+    /// Works until the worker is stopping, or its thread is gone.
     pub(crate) async fn run(self) {
         let shared = &self.shared;
         let mut wakes = shared.waker.jobs();
@@ -41,7 +43,9 @@ impl Lane {
                 },
                 Ok(jobs) => {
                     for job in jobs {
-                        self.work(job).await;
+                        if !self.work(job).await {
+                            return;
+                        }
                     }
                 }
                 Err(error) => {
@@ -55,11 +59,11 @@ impl Lane {
         }
     }
 
-    /// One lease, from claim to its end.
-    async fn work(&self, job: Job) {
+    /// One lease, from claim to its end. Returns whether the lane can go on.
+    async fn work(&self, job: Job) -> bool {
         let shared = &self.shared;
         let key = job.key;
-        let stop = shared.leases.hold(key);
+        let held = shared.leases.hold(key);
         tracing::debug!(
             batch.id = key.batch_id,
             job.lo = key.lo,
@@ -67,19 +71,20 @@ impl Lane {
             lease.attempt = key.attempt,
             "claimed"
         );
-        match self.solve(job, Slice::new(stop)).await {
+        match self.solve(job, Slice::new(Arc::clone(&held.stop))).await {
             Some(Ok(Some(completion))) => self.complete(key, completion).await,
             Some(Ok(None)) => self.give_back(key).await,
             Some(Err(error)) => {
-                // Left leased: it is tried again when the lease runs out, not in a tight loop.
-                tracing::error!(batch.id = key.batch_id, job.lo = key.lo, %error, "a job's puzzles cannot be read");
+                tracing::error!(batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, %error, "a job's puzzles cannot be read");
+                self.hold_back(key).await;
             }
             None => {
-                tracing::error!(worker.id = %shared.id, "a solver thread is gone; its job is given back");
+                tracing::error!(worker.id = %shared.id, "a solver thread is gone");
                 self.give_back(key).await;
+                return false;
             }
         }
-        shared.leases.forget(key);
+        true
     }
 
     /// One slice of a job; `None`: the thread is gone.
@@ -100,9 +105,12 @@ impl Lane {
         let shared = &self.shared;
         let whole = completion.mid == key.hi;
         let give_up = Instant::now() + shared.config.lease;
+        let mut is_repeat = false;
         loop {
             match shared.store.complete(shared.id, key, completion.clone()).await {
                 Ok(()) => break,
+                // The first try may have been stored although its answer was lost: tell the streams, they will see.
+                Err(Error::LeaseLost) if is_repeat => break,
                 Err(Error::LeaseLost) => {
                     tracing::warn!(
                         batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, lease.attempt = key.attempt, worker.id = %shared.id,
@@ -112,32 +120,38 @@ impl Lane {
                 }
                 Err(error) if error.is_transient() && Instant::now() < give_up && !shared.is_stopping() => {
                     tracing::warn!(batch.id = key.batch_id, job.lo = key.lo, %error, "cannot store results; trying again");
+                    is_repeat = true;
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
                 Err(error) => {
                     tracing::error!(batch.id = key.batch_id, job.lo = key.lo, %error, "results could not be stored; the job will be solved again");
+                    self.hold_back(key).await;
                     return;
                 }
             }
         }
-        shared.notices.results(key.batch_id);
         if whole {
             self.finish(key.batch_id).await;
         }
+        // Once, after the end if this was it: the next notice of the same batch may be held back for a moment.
+        shared.notices.results(key.batch_id);
     }
 
     /// Ends the batch if this was its last job. Upkeep does the same later if this fails.
     async fn finish(&self, batch_id: i64) {
-        match self.shared.durable.finish(Some(batch_id)).await {
-            Ok(finished) => {
-                for (id, name) in finished {
-                    tracing::info!(batch.id = id, batch.name = name, "batch finished");
-                    self.shared.notices.results(id);
-                }
-            }
+        match self.shared.durable.finish(batch_id).await {
+            Ok(None) => {}
+            Ok(Some((id, name))) => tracing::info!(batch.id = id, batch.name = name, "batch finished"),
             Err(error) => {
                 tracing::warn!(batch.id = batch_id, %error, "cannot look whether the batch is finished");
             }
+        }
+    }
+
+    /// Leaves a job that cannot be done just now alone for a while: given back, it would be claimed again at once, before all others.
+    async fn hold_back(&self, key: JobKey) {
+        if let Err(error) = self.shared.store.hold_back(self.shared.id, key, HOLD_BACK).await {
+            tracing::warn!(batch.id = key.batch_id, job.lo = key.lo, %error, "a job could not be held back; its lease will run out");
         }
     }
 

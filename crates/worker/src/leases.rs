@@ -22,20 +22,15 @@ struct Table {
 }
 
 impl Leases {
-    /// Holds a lease from now on; its search must watch the flag.
-    pub(crate) fn hold(&self, key: JobKey) -> Arc<StopFlag> {
+    /// Holds a lease until the guard goes, by whatever way; its search must watch the flag.
+    pub(crate) fn hold(&self, key: JobKey) -> Held<'_> {
         let flag = Arc::new(StopFlag::new());
         let mut table = self.lock();
         if table.all_stopped {
             flag.raise();
         }
         table.flags.insert(key, Arc::clone(&flag));
-        flag
-    }
-
-    /// The lease was completed, given back or lost.
-    pub(crate) fn forget(&self, key: JobKey) {
-        self.lock().flags.remove(&key);
+        Held { leases: self, key, stop: flag }
     }
 
     pub(crate) fn held(&self) -> Vec<JobKey> {
@@ -61,5 +56,20 @@ impl Leases {
     fn lock(&self) -> MutexGuard<'_, Table> {
         // A map of flags is sound whatever a panicking holder was about to do.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A lease while it is held.
+#[derive(Debug)]
+pub(crate) struct Held<'a> {
+    leases: &'a Leases,
+    key: JobKey,
+    /// Raised when its search must stop.
+    pub(crate) stop: Arc<StopFlag>,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.leases.lock().flags.remove(&self.key);
     }
 }

@@ -100,15 +100,22 @@ impl Worker {
     }
 
     /// Works until `stop` resolves; then claims nothing more, lets what runs end within the grace time, gives the rest back and returns.
-    pub async fn run(self, stop: impl Future<Output = Stop>) {
+    ///
+    /// # Errors
+    /// [`WorkError`]: a part of the worker has ended by itself, and the others were stopped.
+    pub async fn run(self, stop: impl Future<Output = Stop>) -> Result<(), WorkError> {
         let Self { config, id, store, durable } = self;
+        let threads: Vec<SolverThread> = (0..config.threads)
+            .map(SolverThread::start)
+            .collect::<Result<_, _>>()
+            .map_err(WorkError::Thread)?;
         let (stop_sender, stopping) = watch::channel(false);
         let leases = Arc::new(Leases::default());
-        let heartbeat = Heartbeat::start(&config, id, Arc::clone(&leases));
+        let heartbeat = Heartbeat::start(&config, id, Arc::clone(&leases)).map_err(WorkError::Thread)?;
         let shared = Arc::new(Shared {
             waker: Waker::start(store.clone()),
             notices: Notices::start(store.clone()),
-            leases: Arc::clone(&leases),
+            leases,
             config,
             id,
             store,
@@ -118,39 +125,51 @@ impl Worker {
         tracing::info!(worker.id = %id, threads = shared.config.threads, database = shared.store.database(), "working");
 
         let mut lanes = JoinSet::new();
-        for number in 0..shared.config.threads {
-            let lane = Lane::new(Arc::clone(&shared), SolverThread::start(number));
-            lanes.spawn(lane.run());
+        for thread in threads {
+            lanes.spawn(Lane::new(Arc::clone(&shared), thread).run());
         }
         let upkeep = tokio::spawn(upkeep::run(Arc::clone(&shared)));
-
-        let grace = match stop.await {
-            Stop::Graceful => shared.config.grace,
-            Stop::AtOnce => Duration::ZERO,
+        let (grace, ended) = tokio::select! {
+            stop = stop => match stop {
+                Stop::Graceful => (shared.config.grace, Ok(())),
+                Stop::AtOnce => (Duration::ZERO, Ok(())),
+            },
+            _ = lanes.join_next() => (shared.config.grace, Err(WorkError::Lane)),
         };
         tracing::info!(worker.id = %id, ?grace, "stopping");
         stop_sender.send_replace(true);
-        if tokio::time::timeout(grace, join(&mut lanes)).await.is_err() {
-            leases.stop_all();
-            // Searches look at their flag every few milliseconds; the wait is for the database, which may be away.
-            if tokio::time::timeout(lane::GIVE_BACK_MAX, join(&mut lanes)).await.is_err() {
-                tracing::warn!(worker.id = %id, "leases could not be given back; they will run out");
-            }
-        }
+        shared.end(&mut lanes, grace).await;
         upkeep.abort();
         heartbeat.stop();
+        ended
     }
 }
 
-async fn join(lanes: &mut JoinSet<()>) {
-    while let Some(ended) = lanes.join_next().await {
-        if let Err(error) = ended {
-            tracing::error!(%error, "a lane ended by a fault of the program");
-        }
-    }
+/// Why a worker ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkError {
+    /// The system gave no thread.
+    #[error("a thread could not be started: {0}")]
+    Thread(std::io::Error),
+    /// A lane ended by a fault of the program; its log says which.
+    #[error("a part of the worker ended by a fault of the program; the log says more")]
+    Lane,
 }
 
 impl Shared {
+    /// Waits for the lanes; stops their searches when the grace time is over.
+    async fn end(&self, lanes: &mut JoinSet<()>, grace: Duration) {
+        let join = async |lanes: &mut JoinSet<()>| while lanes.join_next().await.is_some() {};
+        if tokio::time::timeout(grace, join(lanes)).await.is_ok() {
+            return;
+        }
+        self.leases.stop_all();
+        // Searches look at their flag every few milliseconds; the wait is for the database, which may be away.
+        if tokio::time::timeout(lane::GIVE_BACK_MAX, join(lanes)).await.is_err() {
+            tracing::warn!(worker.id = %self.id, "leases could not be given back; they will run out");
+        }
+    }
+
     pub(crate) fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
     }

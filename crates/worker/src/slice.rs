@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use packing::{Damaged, Pieces, PuzzleReader, VERDICT_FORMAT, pack_verdict};
+use packing::{Damaged, Pieces, Puzzle, PuzzleReader, VERDICT_FORMAT, pack_verdict};
 use solver::{Givens, Outcome, PlacementLimit, Placements, StopFlag, Stopped, Verdict, answer};
 use store::{Completion, Job, OutcomeCounts, Piece};
 
@@ -43,35 +43,60 @@ impl Slice {
     }
 }
 
-/// Solves from the front of a job's range, until its end, until the slice is over, or until its flag is raised. `None`: nothing was done.
+/// Solves from the front of a job's range, until its end, until the slice is over, or until its flag is raised. `None`: it was raised before
+/// anything was done.
+///
+/// # Errors
+/// [`Damaged`]: the stored puzzles cannot be read, or do not cover the range; nothing is said of any of them.
 pub(crate) fn solve(job: &Job, slice: &Slice) -> Result<Option<Completion>, Damaged> {
+    let puzzles = puzzles(job)?;
     let limit = PlacementLimit(job.placement_limit);
     let mut done = Done::default();
-    'job: for piece in &job.pieces {
-        for (index, entry) in (piece.lo..piece.hi).zip(PuzzleReader::new(piece.format, &piece.data)?) {
-            let (_, puzzle) = entry?;
-            if index < job.key.lo || index >= job.key.hi {
-                continue;
-            }
-            let verdict = match puzzle {
-                Err(invalid) => Verdict::Invalid(invalid),
-                Ok(givens) => match guarded(&givens, limit, &slice.stop) {
-                    Ok(verdict) => verdict,
-                    Err(Stopped) => break 'job,
-                },
-            };
-            done.push(&verdict);
-            if !slice.goes_on() {
-                break 'job;
-            }
+    for (index, puzzle) in (job.key.lo..).zip(puzzles) {
+        let verdict = match puzzle {
+            Err(invalid) => Verdict::Invalid(invalid),
+            Ok(givens) => match guarded(&givens, limit, &slice.stop, job.key.batch_id, index) {
+                Ok(verdict) => verdict,
+                Err(Stopped) => break,
+            },
+        };
+        done.push(&verdict);
+        if !slice.goes_on() {
+            break;
         }
     }
     Ok(done.finish(job.key.lo))
 }
 
+/// The puzzles of a job's range, each of them and nothing else: a gap would put every later verdict under a wrong index.
+fn puzzles(job: &Job) -> Result<Vec<Puzzle>, Damaged> {
+    let mut puzzles = Vec::new();
+    let mut next = job.key.lo;
+    for piece in &job.pieces {
+        let mut entries = PuzzleReader::new(piece.format, &piece.data)?;
+        for index in piece.lo..piece.hi {
+            let (_, puzzle) = entries.next().ok_or(Damaged::Short)??;
+            if index == next && index < job.key.hi {
+                puzzles.push(puzzle);
+                next += 1;
+            }
+        }
+    }
+    if next == job.key.hi { Ok(puzzles) } else { Err(Damaged::Short) }
+}
+
 /// Answers one puzzle; a panic of the solver fails this puzzle and no other.
-fn guarded(givens: &Givens, limit: PlacementLimit, stop: &StopFlag) -> Result<Verdict, Stopped> {
-    catch_unwind(AssertUnwindSafe(|| answer(givens, limit, stop))).unwrap_or(Ok(Verdict::Failed))
+fn guarded(
+    givens: &Givens,
+    limit: PlacementLimit,
+    stop: &StopFlag,
+    batch_id: i64,
+    index: u64,
+) -> Result<Verdict, Stopped> {
+    catch_unwind(AssertUnwindSafe(|| answer(givens, limit, stop))).unwrap_or_else(|_| {
+        tracing::error!(batch.id = batch_id, index, "the solver panicked on this puzzle: it is FAILED");
+        Ok(Verdict::Failed)
+    })
 }
 
 /// What a slice has done so far.
@@ -124,5 +149,63 @@ impl Done {
             format: VERDICT_FORMAT,
             pieces,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use packing::{PUZZLE_FORMAT, pack_puzzle};
+    use store::{JobKey, StoredPiece};
+
+    use super::*;
+
+    const SEED: &str = "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79";
+
+    fn piece(lo: u64, hi: u64, puzzles: u64) -> StoredPiece {
+        let mut data = Vec::new();
+        for _ in 0..puzzles {
+            pack_puzzle(SEED.as_bytes(), &Givens::parse(SEED), &mut data);
+        }
+        StoredPiece { lo, hi, format: PUZZLE_FORMAT, data }
+    }
+
+    fn job(lo: u64, hi: u64, pieces: Vec<StoredPiece>) -> Job {
+        Job { key: JobKey { batch_id: 1, lo, hi, attempt: 1 }, placement_limit: 10_000, pieces }
+    }
+
+    fn solve_all(job: &Job) -> Result<Option<Completion>, Damaged> {
+        solve(job, &Slice::new(Arc::new(StopFlag::new())))
+    }
+
+    #[test]
+    fn a_range_within_its_pieces_is_solved_and_nothing_else() {
+        let done =
+            solve_all(&job(3, 9, vec![piece(0, 5, 5), piece(5, 10, 5)])).expect("whole").expect("done");
+        assert_eq!((done.mid, done.counts.unique, done.counts.placements), (9, 6, 6 * 4_208));
+        assert_eq!((done.pieces[0].lo, done.pieces.last().expect("one").hi), (3, 9));
+    }
+
+    #[test]
+    fn pieces_that_do_not_cover_the_range_are_damage_and_never_shift_a_verdict() {
+        for pieces in [
+            vec![],
+            vec![piece(0, 5, 5)],
+            vec![piece(0, 5, 5), piece(6, 10, 4)],
+            vec![piece(0, 5, 4), piece(5, 10, 5)],
+            vec![piece(5, 10, 5)],
+        ] {
+            assert_eq!(solve_all(&job(3, 9, pieces)), Err(Damaged::Short));
+        }
+    }
+
+    #[test]
+    fn a_slice_that_is_over_ends_after_its_first_puzzle_and_a_raised_flag_before_it() {
+        let whole = job(0, 5, vec![piece(0, 5, 5)]);
+        let over = Slice::new(Arc::new(StopFlag::new()));
+        over.end();
+        assert_eq!(solve(&whole, &over).expect("whole").expect("done").mid, 1);
+        let stop = Arc::new(StopFlag::new());
+        stop.raise();
+        assert_eq!(solve(&whole, &Slice::new(stop)), Ok(None));
     }
 }

@@ -1,6 +1,7 @@
 //! A thread that does nothing but solve, so that the async runtime never waits for a search.
 
 use std::{
+    io,
     sync::{Arc, mpsc},
     thread,
 };
@@ -27,20 +28,20 @@ pub(crate) struct SolverThread {
 }
 
 impl SolverThread {
-    pub(crate) fn start(number: u32) -> Self {
+    /// Starts one.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(crate) fn start(number: u32) -> io::Result<Self> {
         let (tasks, inbox) = mpsc::channel::<Task>();
-        let spawned = thread::Builder::new().name(format!("solver-{number}")).spawn(move || {
+        thread::Builder::new().name(format!("solver-{number}")).spawn(move || {
             for task in inbox {
                 let solved = slice::solve(&task.job, &task.slice);
                 // An error means that the lane is gone: the lease runs out or was given back.
                 task.reply.send(solved).ok();
             }
-        });
-        if let Err(error) = spawned {
-            // The lane then finds the thread gone and says so with each job it gives back.
-            tracing::error!(%error, "a solver thread could not be started");
-        }
-        Self { tasks }
+        })?;
+        Ok(Self { tasks })
     }
 
     /// Solves one slice of a job. `None`: the thread is gone.

@@ -9,6 +9,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Jobs put back by one statement, at the most.
 const EXPIRED_MAX: usize = 200;
 
+/// Batches ended by one statement, at the most.
+const FINISHED_MAX: usize = 100;
+
 /// Runs until it is aborted.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let mut was_failing = false;
@@ -35,7 +38,7 @@ async fn round(shared: &Shared) -> Result<(), store::Error> {
             "a lease has run out; its job is put back"
         );
     }
-    for (id, name) in shared.durable.finish(None).await? {
+    for (id, name) in shared.durable.finish_any(FINISHED_MAX).await? {
         tracing::info!(batch.id = id, batch.name = name, "batch finished");
         shared.notices.results(id);
     }

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use anyhow::Context as _;
 use client::{Client, NewBatch, PuzzleResult, Start};
 use local_postgres::LocalPostgres;
 use solver::{PlacementLimit, Placements};
@@ -15,7 +14,7 @@ use crate::{
     progress::Progress,
     record::Record,
     signals::stop,
-    stack::{Roles, Stack},
+    stack::{self, Roles, Stack},
     summary::Summary,
 };
 
@@ -48,23 +47,19 @@ pub(crate) async fn run(_: Demo) -> anyhow::Result<Exit> {
     output::complain(
         "demo: a private PostgreSQL in a temporary folder, one server, two workers; all of it goes at the end",
     );
-    let started = async {
-        let postgres = tokio::task::spawn_blocking(|| LocalPostgres::start_temporary(true))
-            .await
-            .context("starting PostgreSQL failed")??;
-        let roles = Roles { listen: "127.0.0.1:0".to_owned(), workers: WORKERS, log: "warn".to_owned() };
-        Stack::start(postgres, roles).await
-    };
+    let started = stack::postgres(|| LocalPostgres::start_temporary(true), &mut stopped).await?;
+    let Some(postgres) = started else { return Ok(interrupted()) };
+    let roles = Roles { listen: "127.0.0.1:0".to_owned(), workers: WORKERS, log: "warn".to_owned() };
     let mut stack = tokio::select! {
-        started = started => started?,
-        _ = &mut stopped => return Ok(Exit::NotFinished),
+        started = Stack::start(postgres, roles) => started?,
+        _ = &mut stopped => return Ok(interrupted()),
     };
     output::complain(&format!("demo: serving at {}", stack.url()));
     let url = stack.url().to_owned();
     let shown = tokio::select! {
         shown = submit(&url) => shown.map(|()| Exit::Done),
         error = stack.watch() => Err(error),
-        _ = &mut stopped => Ok(Exit::NotFinished),
+        _ = &mut stopped => Ok(interrupted()),
     };
     stack.stop().await?;
     let shown = shown?;
@@ -74,6 +69,11 @@ pub(crate) async fn run(_: Demo) -> anyhow::Result<Exit> {
     Ok(shown)
 }
 
+fn interrupted() -> Exit {
+    output::complain("demo: interrupted; everything is stopped");
+    Exit::NotFinished
+}
+
 async fn submit(url: &str) -> anyhow::Result<()> {
     let mut client = Client::connect(url).await?;
     let telling = TELLING.iter().map(|(_, puzzle)| *puzzle);
@@ -81,7 +81,7 @@ async fn submit(url: &str) -> anyhow::Result<()> {
     let total = puzzles.len() as u64;
     let batch =
         client.create_batch(NewBatch { display_name: "demo".to_owned(), ..NewBatch::default() }).await?;
-    let progress = Progress::start();
+    let progress = Progress::start(false);
     progress.set_total(total);
     client.append(&batch.name, Some(0), puzzles).await?;
     client.seal(&batch.name, Some(total)).await?;

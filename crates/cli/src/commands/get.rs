@@ -35,7 +35,10 @@ pub(crate) fn resource_name(batch: &str) -> String {
 
 pub(crate) async fn run(args: Get) -> anyhow::Result<Exit> {
     let mut client = connect(&args.server).await?;
-    let batch = client.get_batch(&resource_name(&args.batch)).await?;
+    let batch = client
+        .get_batch(&resource_name(&args.batch))
+        .await
+        .with_context(|| format!("the server at {}", args.server.server))?;
     let mut out = output::results();
     match args.output {
         BatchFormat::Json => writeln!(out, "{}", json(&batch)?)?,

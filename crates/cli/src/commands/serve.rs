@@ -18,18 +18,17 @@ const CONNECTIONS_MAX: u32 = 16;
 /// Grace when the parent is gone: the database may be going with it.
 const GRACE_WITHOUT_PARENT: Duration = Duration::from_secs(1);
 
-/// Listens on `listen` if that is allowed.
-pub(crate) async fn listen(listen: &str, allow_remote: bool) -> anyhow::Result<TcpListener> {
+/// Listens on `listen`, beyond loopback only if `remote` says that it may; otherwise `remote` says what to do.
+pub(crate) async fn listen(listen: &str, remote: Result<(), &str>) -> anyhow::Result<TcpListener> {
     let addresses: Vec<SocketAddr> = lookup_host(listen)
         .await
         .map_err(|error| UsageError(format!("--listen {listen:?} is no HOST:PORT: {error}")))?
         .collect();
     if let Some(open) = addresses.iter().find(|address| !address.ip().is_loopback())
-        && !allow_remote
+        && let Err(advice) = remote
     {
         bail!(UsageError(format!(
-            "--listen {listen}: {} can be reached from other machines, and there is neither TLS nor authentication; listen on \
-             127.0.0.1, or say --allow-insecure-remote if something in front of it has both",
+            "--listen {listen}: {} can be reached from other machines, and there is neither TLS nor authentication; {advice}",
             open.ip()
         )));
     }
@@ -40,16 +39,12 @@ pub(crate) async fn listen(listen: &str, allow_remote: bool) -> anyhow::Result<T
 
 pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
     let stopped = stop(args.exit_with_parent)?;
-    let listener = listen(&args.listen, args.allow_insecure_remote).await?;
+    let mut stopped = Box::pin(stopped);
+    let (listener, store) = tokio::select! {
+        started = start(&args) => started?,
+        _ = &mut stopped => return Ok(Exit::Done),
+    };
     let address = listener.local_addr()?;
-    let store = Store::connect(&store::Config {
-        url: args.database.database_url,
-        connections_max: CONNECTIONS_MAX,
-        durability: Durability::Synchronous,
-        application_name: "sudoku-batch serve".to_owned(),
-    })
-    .await?;
-    store.migrate().await?;
     tracing::info!(
         %address,
         database = store.database(),
@@ -63,6 +58,7 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
     let stopped = async move {
         let why = stopped.await;
         tracing::info!(?why, "stopping");
+        // An error means that serving has ended already.
         reason.send(why).ok();
     };
     let config = server::Config { placement_limit_max: args.placement_limit_max, grace: args.grace };
@@ -71,8 +67,26 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
         ended = serving => ended?,
         () = parent_gone(told) => tracing::warn!("the parent process is gone; calls are cut"),
     }
-    store.close().await;
     Ok(Exit::Done)
+}
+
+/// Listens, connects and brings the schema up to date.
+async fn start(args: &Serve) -> anyhow::Result<(TcpListener, Store)> {
+    let remote = if args.allow_insecure_remote {
+        Ok(())
+    } else {
+        Err("listen on 127.0.0.1, or say --allow-insecure-remote if something in front of it has both")
+    };
+    let listener = listen(&args.listen, remote).await?;
+    let store = Store::connect(&store::Config {
+        url: args.database.database_url.clone(),
+        connections_max: CONNECTIONS_MAX,
+        durability: Durability::Synchronous,
+        application_name: "sudoku-batch serve".to_owned(),
+    })
+    .await?;
+    store.migrate().await?;
+    Ok((listener, store))
 }
 
 /// Resolves a little after the parent has gone; never for other reasons to stop.

@@ -3,21 +3,28 @@
 use std::{
     collections::BTreeMap,
     io::Write as _,
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     thread,
+    time::Duration,
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use solver::{Givens, PlacementLimit, StopFlag, Verdict, answer};
 
 use crate::{
     args::{Solve, Solving},
-    exit::Exit,
+    exit::{Exit, NotFinishedError},
     input::{Input, InputRecord},
     lines::LineWriter,
     output,
     progress::Progress,
     record::{Place, Record},
+    signals::stop,
     summary::Summary,
 };
 
@@ -34,7 +41,15 @@ struct Task {
 
 type Answers = (u64, Vec<(Record, Place)>);
 
+/// Set by SIGINT and SIGTERM.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// How often a waiting command looks at it.
+const LOOK: Duration = Duration::from_millis(100);
+/// A command that is still there so long after a signal waits for its input: it is ended.
+const END_MAX: Duration = Duration::from_millis(500);
+
 pub(crate) fn run(args: &Solve) -> anyhow::Result<Exit> {
+    watch_signals()?;
     let threads = args.threads.map_or_else(cores, |threads| threads as usize);
     let mut input = Input::open(&args.solving.files)?;
     let first = input.take(TASK_RECORDS)?;
@@ -57,6 +72,23 @@ pub(crate) fn run(args: &Solve) -> anyhow::Result<Exit> {
     pump(&args.solving, &mut input, first, &tasks, &answers, threads * TASKS_AHEAD)
 }
 
+/// Hears of signals on a thread of its own.
+fn watch_signals() -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let stopped = runtime.block_on(async { stop(false) })?;
+    thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            runtime.block_on(stopped);
+            INTERRUPTED.store(true, Ordering::Relaxed);
+            thread::sleep(END_MAX);
+            output::complain("error: interrupted");
+            std::process::exit(Exit::NotFinished.code().into());
+        })
+        .context("cannot watch for signals")?;
+    Ok(())
+}
+
 fn cores() -> usize {
     thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
@@ -72,8 +104,9 @@ fn work(inbox: &Mutex<mpsc::Receiver<Task>>, outbox: &mpsc::Sender<Answers>, lim
             .map(|(index, record)| {
                 let verdict = match Givens::parse(&record.text) {
                     Err(invalid) => Verdict::Invalid(invalid),
-                    // Nobody raises this flag.
-                    Ok(givens) => answer(&givens, limit, &never).unwrap_or(Verdict::Cancelled),
+                    // A panic of the solver fails its own puzzle, as in the service. Nobody raises the flag.
+                    Ok(givens) => catch_unwind(AssertUnwindSafe(|| answer(&givens, limit, &never)))
+                        .map_or(Verdict::Failed, |answered| answered.unwrap_or(Verdict::Cancelled)),
                 };
                 let mut shown = Record::of_verdict(index, &verdict);
                 shown.mark_unreadable(record.place);
@@ -95,7 +128,7 @@ fn pump(
     answers: &mpsc::Receiver<Answers>,
     ahead_max: usize,
 ) -> anyhow::Result<Exit> {
-    let progress = Progress::start();
+    let progress = Progress::start(!solving.summary);
     let mut printer = Printer::new(solving);
     let mut waiting: BTreeMap<u64, Vec<(Record, Place)>> = BTreeMap::new();
     let (mut handed_out, mut shown, mut total) = (0_u64, 0_u64, 0_u64);
@@ -115,7 +148,13 @@ fn pump(
         if shown == handed_out {
             break;
         }
-        let (number, records) = answers.recv().context("all solver threads are gone")?;
+        let (number, records) = if let Ok(answered) = answers.try_recv() {
+            answered
+        } else {
+            // Before a wait, what was printed reaches its reader.
+            printer.flush()?;
+            wait(answers, &printer, total)?
+        };
         waiting.insert(number, records);
         while let Some(records) = waiting.remove(&shown) {
             for (record, place) in &records {
@@ -128,9 +167,26 @@ fn pump(
     printer.finish(progress, total, "")
 }
 
+/// The next answers, unless the user stops the command before they come.
+fn wait(answers: &mpsc::Receiver<Answers>, printer: &Printer, total: u64) -> anyhow::Result<Answers> {
+    loop {
+        match answers.recv_timeout(LOOK) {
+            Ok(answered) => return Ok(answered),
+            Err(mpsc::RecvTimeoutError::Disconnected) => bail!("all solver threads are gone"),
+            Err(mpsc::RecvTimeoutError::Timeout) if INTERRUPTED.load(Ordering::Relaxed) => {
+                let done = printer.summary.puzzles();
+                bail!(NotFinishedError(format!(
+                    "interrupted after {done} of the {total} puzzles read so far"
+                )))
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
 /// Prints results, or sums them up.
 pub(crate) struct Printer {
-    out: std::io::BufWriter<std::io::Stdout>,
+    out: output::Results,
     writer: LineWriter,
     only_summary: bool,
     any_bad: bool,

@@ -4,10 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
 use client::{Client, MESSAGE_PUZZLES, NewBatch, Start};
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::mpsc,
-};
+use tokio::sync::{mpsc, watch};
 
 use crate::{
     args::Submit,
@@ -19,23 +16,20 @@ use crate::{
     input::{Input, InputRecord, Places},
     output,
     progress::Progress,
-    record::{Place, Record},
+    record::Record,
+    signals::stop,
 };
 
 /// Messages that are read ahead of the server.
 const MESSAGES_AHEAD: usize = 4;
 
-/// What reading the input tells to printing the results.
-#[derive(Clone, Default)]
-struct Sent(Arc<Mutex<Places>>);
-
-impl Sent {
-    fn places(&self) -> MutexGuard<'_, Places> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+/// The user's own stop, as an error.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+struct Interrupted;
 
 pub(crate) async fn run(args: Submit) -> anyhow::Result<Exit> {
+    let stopped = stop(false)?;
     let mut input = Input::open(&args.solving.files)?;
     let mut client = connect(&args.server).await?;
     let (first, input) = tokio::task::spawn_blocking(move || (input.take(MESSAGE_PUZZLES), input)).await?;
@@ -43,89 +37,97 @@ pub(crate) async fn run(args: Submit) -> anyhow::Result<Exit> {
     if first.is_empty() {
         return Err(input.nothing());
     }
-    let batch = client
-        .create_batch(NewBatch {
-            id: args.id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string()),
-            placement_limit: Some(args.solving.placement_limit.0.0),
-            display_name: shortened(input.names()),
-            ..NewBatch::default()
-        })
-        .await?;
-    if args.detach {
-        return detach(client, &batch.name, first, input).await;
-    }
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
+    let new = NewBatch {
+        id: args.id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string()),
+        placement_limit: Some(args.solving.placement_limit.0.0),
+        ..NewBatch::default()
+    };
+    let batch =
+        client.create_batch(new).await.with_context(|| format!("the server at {}", args.server.server))?;
     let ended = tokio::select! {
         ended = submit(&args, client, &batch.name, first, input) => ended,
-        _ = interrupt.recv() => Err(anyhow::anyhow!("interrupted")),
-        _ = terminate.recv() => Err(anyhow::anyhow!("interrupted")),
+        _ = stopped => Err(Interrupted.into()),
     };
     ended.map_err(|error| explain(error, &batch.name, &args))
 }
 
-/// What a display name may hold at the most.
-fn shortened(text: &str) -> String {
-    text.chars().take(120).collect()
-}
-
-/// Says of a batch that was begun what has become of it and how to go on.
+/// Says of a batch that was begun what has become of it and, if sending again can help, how to go on.
 fn explain(error: anyhow::Error, name: &str, args: &Submit) -> anyhow::Error {
-    let is_closed_pipe = error.chain().any(|cause| {
-        cause
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-    });
-    let is_refused = matches!(
-        error.downcast_ref::<client::Error>(),
-        Some(error) if !error.is_transient()
-    );
-    if is_closed_pipe || is_refused {
+    if error.chain().any(output::is_closed_pipe) {
         return error;
     }
     let id = name.trim_start_matches("batches/");
-    let files: Vec<String> = args.solving.files.iter().map(|file| file.display().to_string()).collect();
+    let goes_on = error.is::<Interrupted>()
+        || error.downcast_ref::<client::Error>().is_some_and(client::Error::is_transient);
+    if !goes_on {
+        return error.context(format!("batch {id}"));
+    }
+    let same_input = if reads_standard_input(args) { " with the same standard input" } else { "" };
     NotFinishedError(format!(
-        "{error:#}; the batch {id} stays and goes on as far as it was sent: look at it with `sudoku-batch get {id} --server {0}`, or send \
-         the same puzzles again with `sudoku-batch submit {1} --id {id} --server {0}`, which adds what is missing and prints every result",
-        args.server.server,
-        files.join(" "),
+        "{error:#}; the batch {id} stays, and what was sent of it is solved: the same command{same_input} adds what is missing and prints \
+         every result:\n  {}",
+        again(std::env::args(), id)
     ))
     .into()
 }
 
-async fn detach(
-    mut client: Client,
-    name: &str,
-    first: Vec<InputRecord>,
-    input: Input,
-) -> anyhow::Result<Exit> {
-    let sent = Sent::default();
-    let total = feed(&mut client, name, first, input, &sent, &|_| {}).await?;
-    output::announce(name)?;
-    output::complain(&format!("{total} puzzles submitted; follow them with `sudoku-batch get {name}`"));
-    Ok(Exit::Done)
+fn reads_standard_input(args: &Submit) -> bool {
+    args.solving.files.is_empty() || args.solving.files.iter().any(|file| file.as_os_str() == "-")
 }
 
-/// Sends and receives side by side.
+/// The command as it was typed, for a shell, with the batch's id.
+fn again(typed: impl Iterator<Item = String>, id: &str) -> String {
+    let mut words = vec!["sudoku-batch".to_owned()];
+    let mut has_id = false;
+    for word in typed.skip(1) {
+        has_id |= word == "--id" || word.starts_with("--id=");
+        words.push(shlex::try_quote(&word).map_or_else(|_| word.clone(), std::borrow::Cow::into_owned));
+    }
+    if !has_id {
+        words.extend(["--id".to_owned(), id.to_owned()]);
+    }
+    words.join(" ")
+}
+
+/// What sending tells to printing.
+#[derive(Clone)]
+struct Sent {
+    places: Arc<Mutex<Places>>,
+    /// Puzzles of this input that the server has: only their results are this command's to print.
+    acknowledged: watch::Receiver<u64>,
+}
+
+impl Sent {
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sends and, unless it detaches, receives side by side.
 async fn submit(
     args: &Submit,
-    client: Client,
+    mut sender: Client,
     name: &str,
     first: Vec<InputRecord>,
     input: Input,
 ) -> anyhow::Result<Exit> {
-    let sent = Sent::default();
-    let progress = Progress::start();
+    let (acknowledge, acknowledged) = watch::channel(0);
+    let sent = Sent { places: Arc::default(), acknowledged };
+    let progress = Progress::start(!args.solving.summary && !args.detach);
+    let receiver = sender.clone();
+    let feeding = feed(&mut sender, name, first, input, &sent, acknowledge, &progress);
+    if args.detach {
+        let total = feeding.await?;
+        drop(progress);
+        output::announce(name)?;
+        output::complain(&format!("{total} puzzles submitted; follow them with `sudoku-batch get {name}`"));
+        return Ok(Exit::Done);
+    }
     let mut printer = Printer::new(&args.solving);
-    let mut sender = client.clone();
-    let on_sent = |total| progress.set_total(total);
-    let feeding = feed(&mut sender, name, first, input, &sent, &on_sent);
-    let receiving = receive(args, client, name, &sent, &progress, &mut printer);
+    let receiving = receive(args, receiver, name, sent.clone(), &progress, &mut printer);
     match tokio::try_join!(feeding, receiving) {
         Ok((total, ())) => printer.finish(progress, total, &format!("; {name}")),
         Err(error) => {
-            progress.abandon();
             // What has come is the user's, also when the rest has not.
             printer.flush()?;
             Err(error)
@@ -140,7 +142,8 @@ async fn feed(
     first: Vec<InputRecord>,
     mut input: Input,
     sent: &Sent,
-    on_sent: &(dyn Fn(u64) + Sync),
+    acknowledge: watch::Sender<u64>,
+    progress: &Progress,
 ) -> anyhow::Result<u64> {
     let (messages, mut inbox) = mpsc::channel(MESSAGES_AHEAD);
     // Reading blocks, so it has a thread of its own.
@@ -158,7 +161,6 @@ async fn feed(
     while let Some(records) = inbox.recv().await {
         let mut puzzles = Vec::with_capacity(records.len());
         {
-            // Told before they are sent, so that no result comes before its place.
             let mut places = sent.places();
             for record in records {
                 places.push(record.place);
@@ -166,7 +168,8 @@ async fn feed(
             }
         }
         offset = client.append(name, Some(offset), puzzles).await?;
-        on_sent(offset);
+        acknowledge.send_replace(offset);
+        progress.set_total(offset);
     }
     // An input that broke in the middle must not look like a complete one.
     reading.await.context("reading the input failed")??;
@@ -179,7 +182,7 @@ async fn receive(
     args: &Submit,
     mut client: Client,
     name: &str,
-    sent: &Sent,
+    mut sent: Sent,
     progress: &Progress,
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
@@ -187,9 +190,14 @@ async fn receive(
     let mut results = client.results(&resource_name(name), start).await?;
     while let Some(run) = results.next().await? {
         for result in run {
+            // An existing batch may have results of what this input has not come to, or may hold other puzzles altogether.
+            if sent.acknowledged.wait_for(|count| *count > result.index).await.is_err() {
+                anyhow::bail!("the batch holds more puzzles than this input");
+            }
             let mut record = Record::of_result(result)?;
-            // An existing batch may hold more than this input: those results have no line here.
-            let place = sent.places().get(record.index).unwrap_or(Place { line: 0, unreadable: false });
+            let Some(place) = sent.places().get(record.index) else {
+                anyhow::bail!("result {} has no place in the input", record.index);
+            };
             record.mark_unreadable(place);
             printer.print(&record, place)?;
         }
@@ -197,4 +205,22 @@ async fn receive(
         progress.set_done(printer.summary.puzzles());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_goes_on_is_the_one_that_was_typed_and_names_the_batch() {
+        let typed = |words: &[&str]| {
+            again(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>().into_iter(), "abcd")
+        };
+        assert_eq!(
+            typed(&["/x/sudoku-batch", "submit", "my file", "--tenant", "alice", "--placement-limit=off"]),
+            "sudoku-batch submit 'my file' --tenant alice '--placement-limit=off' --id abcd"
+        );
+        assert_eq!(typed(&["sb", "submit", "--id", "abcd", "f"]), "sudoku-batch submit --id abcd f");
+        assert_eq!(typed(&["sb", "submit", "--id=abcd", "f"]), "sudoku-batch submit '--id=abcd' f");
+    }
 }

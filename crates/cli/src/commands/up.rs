@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use local_postgres::{LocalPostgres, Options};
 
 use crate::{
@@ -11,7 +10,7 @@ use crate::{
     exit::{Exit, UsageError},
     logging, output,
     signals::stop,
-    stack::{Roles, Stack},
+    stack::{self, Roles, Stack},
 };
 
 /// Connections of the private PostgreSQL.
@@ -24,23 +23,20 @@ const CONNECTIONS_SERVER: u32 = 20;
 pub(crate) async fn run(args: Up) -> anyhow::Result<Exit> {
     let stopped = stop(false)?;
     let mut stopped = std::pin::pin!(stopped);
-    let started = async {
-        // Told before PostgreSQL is started for nothing; the server itself listens a moment later.
-        drop(serve::listen(&args.listen, false).await?);
-        let workers = args.workers.unwrap_or_else(cores);
-        let data_dir = args.data_dir.map_or_else(default_data_dir, Ok)?;
-        let options = Options {
-            data_dir,
-            durable: true,
-            max_connections: CONNECTIONS_MAX.max(workers * CONNECTIONS_A_WORKER + CONNECTIONS_SERVER),
-        };
-        let postgres = tokio::task::spawn_blocking(move || LocalPostgres::start(&options))
-            .await
-            .context("starting PostgreSQL failed")??;
-        Stack::start(postgres, Roles { listen: args.listen, workers, log: logging::filter() }).await
+    // Told before PostgreSQL is started for nothing; the server itself listens a moment later.
+    drop(serve::listen(&args.listen, Err("`up` is for this machine alone: listen on 127.0.0.1")).await?);
+    let workers = args.workers.unwrap_or_else(cores);
+    let data_dir = args.data_dir.map_or_else(default_data_dir, Ok)?;
+    let options = Options {
+        data_dir,
+        durable: true,
+        max_connections: CONNECTIONS_MAX.max(workers * CONNECTIONS_A_WORKER + CONNECTIONS_SERVER),
     };
+    let started = stack::postgres(move || LocalPostgres::start(&options), &mut stopped).await?;
+    let Some(postgres) = started else { return Ok(Exit::Done) };
+    let roles = Roles { listen: args.listen, workers, log: logging::filter() };
     let mut stack = tokio::select! {
-        started = started => started?,
+        started = Stack::start(postgres, roles) => started?,
         _ = &mut stopped => return Ok(Exit::Done),
     };
     output::announce(&format!("ready {}", stack.url()))?;

@@ -15,7 +15,7 @@ use crate::{
 const SLICE: Duration = Duration::from_millis(250);
 
 pub(crate) async fn run(args: Work) -> anyhow::Result<Exit> {
-    let stopped = stop(args.exit_with_parent)?;
+    let mut stopped = Box::pin(stop(args.exit_with_parent)?);
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = args.threads.unwrap_or_else(|| u32::try_from(cores).unwrap_or(1));
     let config = Config {
@@ -25,7 +25,10 @@ pub(crate) async fn run(args: Work) -> anyhow::Result<Exit> {
         grace: args.grace,
         slice: SLICE,
     };
-    let worker = Worker::connect(config).await?;
+    let worker = tokio::select! {
+        connected = Worker::connect(config) => connected?,
+        _ = &mut stopped => return Ok(Exit::Done),
+    };
     output::announce(&format!("ready worker {}", worker.id()))?;
     worker
         .run(async move {
@@ -35,6 +38,6 @@ pub(crate) async fn run(args: Work) -> anyhow::Result<Exit> {
                 Stop::Parent => worker::Stop::AtOnce,
             }
         })
-        .await;
+        .await?;
     Ok(Exit::Done)
 }

@@ -11,13 +11,14 @@ use std::{
     ffi::OsString,
     io::{self, IsTerminal},
     os::unix::process::ExitStatusExt,
+    path::Path,
     process::{Child, Command, ExitCode, ExitStatus},
     sync::{Arc, Mutex, PoisonError},
     thread,
     time::Duration,
 };
 
-use local_postgres::{LocalPostgres, Options};
+use local_postgres::{LocalPostgres, Options, Programs};
 use nix::{
     sys::signal::{SigSet, Signal, kill},
     unistd::Pid,
@@ -82,12 +83,20 @@ fn run(arguments: Arguments) -> Result<u8, Box<dyn std::error::Error>> {
         .args(&command[1..])
         .envs([("DATABASE_URL", &url), ("SUDOKU_BATCH_TEST_DATABASE_URL", &url)])
         .env("PGHOST", postgres.socket_dir())
+        // psql and its like are beside the server on systems that put neither on PATH.
+        .env("PATH", path_with(Programs::find()?.bin_dir())?)
         .envs([("PGUSER", "sudoku"), ("PGDATABASE", "postgres")])
         .spawn()
         .map_err(|error| format!("cannot run {}: {error}", command[0].display()))?;
     let status = wait_passing_signals(child)?;
     postgres.stop()?;
     Ok(exit_code(status))
+}
+
+/// The user's PATH, and at its end the folder of PostgreSQL's programs.
+fn path_with(bin_dir: &Path) -> Result<OsString, env::JoinPathsError> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::join_paths(env::split_paths(&path).chain([bin_dir.to_owned()]))
 }
 
 /// Waits for the command's end; meanwhile signals to this process go to the command.
