@@ -11,8 +11,8 @@ help: ## Show this list
 build: ## Build target/release/sudoku-batch
 	$(CARGO) build --release --locked --bin sudoku-batch
 
-demo: postgres build ## Run the main job: private PostgreSQL, server, two workers, a bundled batch
-	target/release/sudoku-batch demo
+demo: postgres ## Run the main job: private PostgreSQL, server, two workers, a bundled batch
+	$(CARGO) run --release --locked --bin sudoku-batch -- demo
 
 test: postgres ## Run every test on a private PostgreSQL that is started and stopped for it
 	$(CARGO) build --locked --workspace --all-targets
