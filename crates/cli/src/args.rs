@@ -151,7 +151,8 @@ pub(crate) enum OutputFormat {
 pub(crate) enum BatchFormat {
     /// For people.
     Text,
-    /// The proto's JSON.
+    /// The proto's JSON, on one line.
+    #[value(alias = "jsonl")]
     Json,
 }
 

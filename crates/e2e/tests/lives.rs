@@ -285,6 +285,19 @@ fn an_interrupted_submit_says_what_became_of_the_batch_and_the_command_that_goes
 }
 
 #[test]
+fn an_interrupted_solve_prints_what_it_has_and_says_that_it_is_not_finished() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("puzzles.txt");
+    fs::write(&file, format!("{}{ENDLESS}\n", format!("{SEED}\n").repeat(16))).unwrap();
+    let args = ["solve", file.to_str().unwrap(), "--output", "jsonl", "--placement-limit", "10000000000"];
+    let mut solve = Process::start(&args, &[]);
+    solve.line("{\"index\":15");
+    solve.signal(Signal::SIGINT);
+    assert_eq!(solve.wait(), 4);
+    solve.logged("interrupted after 16 of the 17 puzzles");
+}
+
+#[test]
 fn a_stop_while_up_or_demo_start_leaves_nothing() {
     let (_folder, data, word) = data_dir();
     let (place, demo_word) = open_folder();
