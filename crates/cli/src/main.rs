@@ -9,6 +9,7 @@ mod input;
 mod lines;
 mod logging;
 mod output;
+mod printer;
 mod progress;
 mod record;
 mod signals;

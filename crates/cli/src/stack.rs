@@ -50,11 +50,12 @@ pub(crate) struct Roles {
 
 /// All of it, running.
 pub(crate) struct Stack {
-    postgres: LocalPostgres,
-    server: Child,
     workers: Vec<Worker>,
+    server: Child,
     roles: Roles,
     threads: u32,
+    /// Last, so that it is dropped last.
+    postgres: LocalPostgres,
 }
 
 struct Worker {
@@ -75,7 +76,7 @@ impl Stack {
                 .await?;
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = (u32::try_from(cores).unwrap_or(u32::MAX) / roles.workers).max(1);
-        let mut stack = Self { postgres, server, workers: Vec::new(), roles, threads };
+        let mut stack = Self { workers: Vec::new(), server, roles, threads, postgres };
         for number in 1..=stack.roles.workers {
             let child = stack.start_worker(number).await?;
             stack.workers.push(Worker {

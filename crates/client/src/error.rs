@@ -50,7 +50,12 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Cut => true,
-            Self::Status(status) => matches!(status.code(), Code::Unavailable | Code::Aborted),
+            Self::Status(status) => match status.code() {
+                Code::Unavailable | Code::Aborted => true,
+                // Without this service's own word it is the transport's: a connection that broke.
+                Code::Unknown | Code::Internal | Code::Cancelled => status.get_details_error_info().is_none(),
+                _ => false,
+            },
             Self::BadUrl { .. } | Self::BadTenant(_) | Self::Contract(_) => false,
         }
     }

@@ -158,6 +158,21 @@ impl Process {
         })
     }
 
+    /// Every line on stdout so far.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        lines(&self.stdout)
+    }
+
+    /// Writes to its standard input, which stays open.
+    ///
+    /// # Panics
+    /// When it is closed.
+    pub fn write(&mut self, text: &str) {
+        let stdin = self.stdin.as_mut().expect("still open");
+        stdin.write_all(text.as_bytes()).and_then(|()| stdin.flush()).expect("the process reads");
+    }
+
     /// Everything on stderr so far.
     #[must_use]
     pub fn log(&self) -> Vec<String> {

@@ -298,6 +298,92 @@ fn an_interrupted_solve_prints_what_it_has_and_says_that_it_is_not_finished() {
 }
 
 #[test]
+fn an_interrupted_solve_loses_no_result_that_it_had_however_busy_it_is() {
+    let made = run(&["generate", "-n", "5000", "--clues", "60"], &[], "");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("puzzles.txt");
+    fs::write(&file, made.stdout.repeat(60)).unwrap();
+    let mut solve = Process::start(&["solve", file.to_str().unwrap(), "--output", "jsonl"], &[]);
+    solve.line("{\"index\":0,");
+    solve.signal(Signal::SIGINT);
+    assert_eq!(solve.wait(), 4);
+    solve.logged("interrupted after");
+    let told = solve.log().concat();
+    let done: usize =
+        told.split("interrupted after ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    eventually("every result that was counted", || (solve.lines().len() == done).then_some(()));
+    assert!(done > 0 && done < 300_000, "{told}");
+}
+
+#[test]
+fn solve_answers_what_it_has_read_while_its_input_stays_open() {
+    let mut solve = Process::start(&["solve", "--output", "jsonl"], &[]);
+    solve.write(&format!("{SEED}\n").repeat(32));
+    solve.line("{\"index\":31,");
+    solve.signal(Signal::SIGINT);
+    assert_eq!(solve.wait(), 4);
+}
+
+#[test]
+fn a_submit_that_waits_for_its_input_ends_when_it_is_told_to() {
+    let service = Service::start(0, &[]);
+    let mut submit = Process::start(&["submit", "--server", &service.url], &[]);
+    submit.write(&format!("{SEED}\n"));
+    // It takes over the signals before it connects.
+    eventually("it is connected", || {
+        let connected = fs::read_to_string(format!("/proc/{}/net/tcp", submit.pid())).unwrap();
+        let port: u16 = service.url.rsplit(':').next().unwrap().parse().unwrap();
+        connected.contains(&format!("0100007F:{port:04X} 01")).then_some(())
+    });
+    submit.signal(Signal::SIGTERM);
+    assert_eq!(submit.wait(), 4);
+    assert_eq!(service.database.value("select count(*) from batch"), "0");
+}
+
+#[test]
+fn a_submit_whose_server_dies_tells_how_to_go_on() {
+    let mut service = Service::start(1, &["--grace", "0"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("two.txt");
+    fs::write(&file, format!("{SEED}\n{ENDLESS}\n")).unwrap();
+    let args = [
+        "submit",
+        file.to_str().unwrap(),
+        "--output",
+        "jsonl",
+        "--placement-limit",
+        "10000000000",
+        "--server",
+        &service.url,
+    ];
+    let mut submit = Process::start(&args, &[]);
+    submit.line("{\"index\":0");
+    service.server.signal(Signal::SIGKILL);
+    service.server.wait();
+    assert_eq!(submit.wait(), 4);
+    submit.logged("sudoku-batch submit");
+    submit.logged("--id");
+}
+
+#[test]
+fn up_whose_output_nobody_reads_stops_in_order() {
+    let (_folder, data, word) = data_dir();
+    let args = ["up", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap(), "--workers", "1"];
+    let mut up = std::process::Command::new(e2e::binary())
+        .args(args)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(up.stdout.take());
+    let output = up.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(!told.contains(" WARN ") && !told.contains(" ERROR "), "{told}");
+    assert_eq!(processes_naming(&word), []);
+}
+
+#[test]
 fn a_stop_while_up_or_demo_start_leaves_nothing() {
     let (_folder, data, word) = data_dir();
     let (place, demo_word) = open_folder();
@@ -346,6 +432,6 @@ fn a_worker_leaves_a_job_that_it_cannot_read_alone_and_serves_the_others() {
     let _worker = Service::worker(&service.database, &[]).allowing(&["cannot be read"]);
     let done = run(&["submit", "-", "--output", "jsonl", "--server", &service.url], &[], SEED);
     assert!(done.stdout.contains(SEED_SOLUTION), "{done:?}");
-    assert_eq!(service.database.value("select attempt from job"), "1");
+    assert_eq!(service.database.value("select attempt from job"), "2", "claimed once and held back");
     assert_eq!(service.database.value("select started from job"), "f", "and nobody is blamed for it");
 }

@@ -152,6 +152,9 @@ fn a_call_that_is_cut_at_any_moment_never_seals_its_batch() {
         });
         broken.shutdown_background();
     }
+    // The server has let go of every one of them: a late seal would have happened by now.
+    let cut = || service.server.log().iter().filter(|line| line.contains("a Solve call was cut")).count();
+    e2e::eventually("40 calls were cut", || (cut() == 40).then_some(()));
     let name = run_one(&service);
     assert_eq!(
         service.database.value(&format!("select count(*) from batch where state > 1 and name <> '{name}'")),
@@ -177,6 +180,41 @@ fn run_one(service: &Service) -> String {
         assert_eq!(last.state(), v1::batch::State::Succeeded);
         last.name.trim_start_matches("batches/").to_owned()
     })
+}
+
+#[tokio::test]
+async fn a_call_that_ends_with_its_headers_is_an_empty_batch() {
+    // Its body is empty from the start: nothing ever asks that body how it ended.
+    let service = Service::start(0, &[]);
+    let channel =
+        tonic::transport::Channel::from_shared(service.url.clone()).unwrap().connect().await.unwrap();
+    let request =
+        tonic::codegen::http::Request::post(format!("{}/sudoku.v1.SolverService/Solve", service.url))
+            .header("content-type", "application/grpc")
+            .header("te", "trailers")
+            .body(tonic::body::Body::empty())
+            .unwrap();
+    let mut channel = channel;
+    let response = {
+        use tonic::codegen::Service as _;
+        std::future::poll_fn(|context| channel.poll_ready(context)).await.unwrap();
+        channel.call(request).await.unwrap()
+    };
+    let mut body = response.into_body();
+    let mut bytes = 0;
+    while let Some(frame) = std::future::poll_fn(|context| {
+        tonic::codegen::Body::poll_frame(std::pin::Pin::new(&mut body), context)
+    })
+    .await
+    {
+        bytes += frame.unwrap().data_ref().map_or(0, bytes_len);
+    }
+    assert!(bytes > 0, "the batch comes first and last");
+    assert_eq!(service.database.value("select count(*) from batch where state = 3"), "1");
+}
+
+fn bytes_len(bytes: &tonic::codegen::Bytes) -> usize {
+    bytes.len()
 }
 
 #[tokio::test]

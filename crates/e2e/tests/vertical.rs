@@ -215,7 +215,9 @@ fn results_of_other_puzzles_are_never_printed() {
         run(&["submit", "-", "--id", "taken", "--output", "jsonl", "--server", &service.url], &[], text)
     };
     let three = format!("{SEED}\n").repeat(3);
-    assert_eq!(submit(&three).code, Some(0));
+    let done = submit(&three);
+    assert_eq!(done.code, Some(0));
+    let three_results = done.stdout;
     for other in [format!("11{}", ".".repeat(79)), format!("{}\n{SEED}\n", ".".repeat(81))] {
         let refused = submit(&other);
         assert_eq!((refused.code, &*refused.stdout), (Some(1), ""), "{}", refused.stderr);
@@ -223,5 +225,10 @@ fn results_of_other_puzzles_are_never_printed() {
     }
     let shorter = submit(&format!("{SEED}\n"));
     assert_eq!(shorter.code, Some(1), "{}", shorter.stderr);
-    assert!(shorter.stdout.lines().count() <= 1, "{}", shorter.stdout);
+    let own = three_results.lines().next().unwrap();
+    assert!(
+        shorter.stdout.lines().all(|line| line == own) && shorter.stdout.lines().count() <= 1,
+        "{}",
+        shorter.stdout
+    );
 }

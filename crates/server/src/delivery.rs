@@ -122,12 +122,14 @@ impl<M> Delivery<'_, M> {
                 self.outlet.send(Event::Quiet).await?;
                 last_sent = Instant::now();
             }
-            tokio::select! {
-                () = self.wakes.wait(poll) => {}
+            let woken = tokio::select! {
+                woken = self.wakes.wait(poll) => woken,
                 () = self.outlet.sender.closed() => return Err(Cut::Gone),
                 () = self.outlet.drain.started() => return Err(Cut::Refused(Refusal::Stopping)),
+            };
+            if !woken {
+                poll = (poll * 2).min(POLL_MAX);
             }
-            poll = (poll * 2).min(POLL_MAX);
         }
     }
 

@@ -40,6 +40,9 @@ impl SolverService for Solver {
         tokio::spawn(async move {
             let outlet = Outlet { sender, message: solve_message, drain: shared.drain.clone() };
             if let Err(cut) = run(&shared, &metadata, incoming, &outlet).await {
+                if matches!(cut, Cut::Gone | Cut::Transport(_)) {
+                    tracing::info!("a Solve call was cut; its batch stays as it is");
+                }
                 outlet.end(cut).await;
             }
         });
@@ -145,7 +148,7 @@ impl Incoming {
                 why: "set config or chunk".to_owned(),
             })),
             Ok(None) if self.end.is_reached() => Ok(None),
-            Ok(None) => Err(Cut::Gone),
+            Ok(None) => Err(Cut::Transport(Status::cancelled("the request was cut before its end"))),
             Err(status) => Err(Cut::Transport(status)),
         }
     }

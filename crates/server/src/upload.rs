@@ -53,6 +53,8 @@ where
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         let end = UploadEnd::default();
+        // A request without a body ends with its headers, and such a body is never polled.
+        end.0.store(request.body().is_end_stream(), Ordering::Release);
         let mut request = request.map(|body| Body::new(WatchedBody { body, end: end.clone() }));
         request.extensions_mut().insert(end);
         Box::pin(self.0.call(request))

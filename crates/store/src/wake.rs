@@ -76,17 +76,19 @@ impl Wakes {
         self.receiver = self.receiver.resubscribe();
     }
 
-    /// Waits for a wake, at most `wait` and a jitter of up to a quarter more, so that many waiters do not look in step.
-    pub async fn wait(&mut self, wait: Duration) {
+    /// Waits for a wake, at most `wait` and a jitter of up to a quarter more, so that many waiters do not look in step. Returns whether there
+    /// was one.
+    pub async fn wait(&mut self, wait: Duration) -> bool {
         let deadline = Instant::now() + wait + jitter(wait / 4);
         loop {
             match tokio::time::timeout_at(deadline, self.receiver.recv()).await {
-                Ok(Ok(wake)) if wake == self.wanted || wake == Wake::All => return,
+                Ok(Ok(wake)) if wake == self.wanted || wake == Wake::All => return true,
                 Ok(Ok(_)) => {}
-                Ok(Err(broadcast::error::RecvError::Lagged(_))) | Err(_) => return,
+                Ok(Err(broadcast::error::RecvError::Lagged(_))) => return true,
+                Err(_) => return false,
                 Ok(Err(broadcast::error::RecvError::Closed)) => {
                     tokio::time::sleep_until(deadline).await;
-                    return;
+                    return false;
                 }
             }
         }

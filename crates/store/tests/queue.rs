@@ -205,9 +205,12 @@ async fn a_job_that_is_held_back_is_nobodys_until_then_and_blames_nobody() {
     assert!(!store.hold_back(WorkerId::fresh(), key, LEASE).await.unwrap(), "of another worker");
     assert!(store.hold_back(worker, key, LEASE).await.unwrap());
     assert_eq!(store.claim(worker, 1, LEASE).await.unwrap(), []);
+    // A heartbeat that was under way names the lease as it was: it changes nothing.
+    assert_eq!(store.heartbeat(worker, &[key], NO_LEASE).await.unwrap(), []);
+    let key = JobKey { attempt: 2, ..key };
     assert!(store.hold_back(worker, key, NO_LEASE).await.unwrap());
-    assert_eq!(store.expire(10).await.unwrap(), [key]);
-    assert_eq!(database.query("select attempt, deaths from job"), ["1|0"]);
+    assert_eq!(store.expire(10).await.unwrap(), [JobKey { attempt: 3, ..key }]);
+    assert_eq!(database.query("select attempt, deaths from job"), ["3|0"]);
 }
 
 #[tokio::test]
@@ -267,14 +270,17 @@ async fn a_submit_and_a_result_wake_their_waiters_long_before_they_would_look() 
     let waker = Waker::start(store.clone());
     let (mut jobs, mut results) = (waker.jobs(), waker.results(batch.key.id()));
     // The listener's first word is "look": then it listens.
-    jobs.wait(Duration::from_secs(600)).await;
-    results.wait(Duration::from_secs(600)).await;
+    assert!(jobs.wait(Duration::from_secs(600)).await && results.wait(Duration::from_secs(600)).await);
     jobs.arm();
     store.append(batch.key, 0, FORMAT, vec![chunk(0, 2)]).await.unwrap();
-    tokio::time::timeout(Duration::from_secs(60), jobs.wait(Duration::from_secs(600))).await.unwrap();
+    assert!(
+        tokio::time::timeout(Duration::from_secs(60), jobs.wait(Duration::from_secs(600))).await.unwrap()
+    );
     results.arm();
     store.notify_results(&[batch.key.id() + 1, batch.key.id()]).await.unwrap();
-    tokio::time::timeout(Duration::from_secs(60), results.wait(Duration::from_secs(600))).await.unwrap();
+    assert!(
+        tokio::time::timeout(Duration::from_secs(60), results.wait(Duration::from_secs(600))).await.unwrap()
+    );
 }
 
 // The test's own thread waits for the listener's, so there must be two.
@@ -284,11 +290,13 @@ async fn a_listener_whose_connection_is_cut_listens_again_and_says_look() {
     let store = store(&database).await;
     let waker = Waker::start(store.clone());
     let mut jobs = waker.jobs();
-    jobs.wait(Duration::from_secs(600)).await;
+    assert!(jobs.wait(Duration::from_secs(600)).await);
     jobs.arm();
     let listening = "from pg_stat_activity where query like 'LISTEN%' and datname = current_database()";
     assert_eq!(database.value(&format!("select count(pg_terminate_backend(pid)) {listening}")), "1");
-    tokio::time::timeout(Duration::from_secs(60), jobs.wait(Duration::from_secs(600))).await.unwrap();
+    assert!(
+        tokio::time::timeout(Duration::from_secs(60), jobs.wait(Duration::from_secs(600))).await.unwrap()
+    );
     e2e::eventually("it listens again", || {
         (database.value(&format!("select count(*) {listening}")) == "1").then_some(())
     });

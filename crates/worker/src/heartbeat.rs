@@ -36,6 +36,8 @@ impl Heartbeat {
                     _ = stopped => {}
                 }
             });
+            // Not waited for: a look-up of the database's name may hang for minutes.
+            runtime.shutdown_background();
         })?;
         Ok(Self { stop, thread })
     }
@@ -74,6 +76,7 @@ async fn beat(config: &Config, id: WorkerId, leases: &Leases) {
                 Err(_) => {
                     // A connection that has died without a word answers nothing for many minutes: another one.
                     tracing::warn!(worker.id = %id, "heartbeat was not answered; connecting anew");
+                    tokio::time::sleep(RETRY_PAUSE).await;
                     store = connect(config).await;
                 }
             }

@@ -38,7 +38,7 @@ impl Lane {
             wakes.arm();
             match shared.store.claim(shared.id, 1, shared.config.lease).await {
                 Ok(jobs) if jobs.is_empty() => tokio::select! {
-                    () = wakes.wait(IDLE_POLL) => {}
+                    _ = wakes.wait(IDLE_POLL) => {}
                     () = shared.stopping() => {}
                 },
                 Ok(jobs) => {
@@ -91,13 +91,13 @@ impl Lane {
     async fn solve(&self, job: Job, slice: Slice) -> Option<Solved> {
         let slice = Arc::new(slice);
         let mut solving = std::pin::pin!(self.thread.solve(job, Arc::clone(&slice)));
-        tokio::select! {
-            solved = &mut solving => solved,
-            () = tokio::time::sleep(self.shared.config.slice) => {
-                slice.end();
-                solving.await
+        for step in [Slice::end, Slice::cut] {
+            tokio::select! {
+                solved = &mut solving => return solved,
+                () = tokio::time::sleep(self.shared.config.slice) => step(&slice),
             }
         }
+        solving.await
     }
 
     /// Stores what is done; keeps trying for as long as the lease may last, for the work is worth more than the wait.
@@ -125,7 +125,11 @@ impl Lane {
                 }
                 Err(error) => {
                     tracing::error!(batch.id = key.batch_id, job.lo = key.lo, %error, "results could not be stored; the job will be solved again");
-                    self.hold_back(key).await;
+                    if error.is_transient() {
+                        self.give_back(key).await;
+                    } else {
+                        self.hold_back(key).await;
+                    }
                     return;
                 }
             }

@@ -24,6 +24,8 @@ use crate::{
 
 /// Connections beyond one a lane: the listener and the notices.
 const CONNECTIONS_EXTRA: u32 = 2;
+/// How long telling the streams of the last results may take.
+const FLUSH_MAX: Duration = Duration::from_millis(300);
 /// Connections for what must be durable at once: upkeep and finishing.
 const DURABLE_CONNECTIONS: u32 = 2;
 
@@ -139,6 +141,9 @@ impl Worker {
         tracing::info!(worker.id = %id, ?grace, "stopping");
         stop_sender.send_replace(true);
         shared.end(&mut lanes, grace).await;
+        if tokio::time::timeout(FLUSH_MAX, shared.notices.flush()).await.is_err() {
+            tracing::debug!("streams could not be told of the last results; they will look by themselves");
+        }
         upkeep.abort();
         heartbeat.stop();
         ended

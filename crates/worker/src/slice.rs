@@ -27,11 +27,14 @@ impl Slice {
         Self { stop, has_done: AtomicBool::new(false), is_over: AtomicBool::new(false) }
     }
 
-    /// The time is over: what is done is to be stored now, and the search that is running begins again in the next slice. A search that is
-    /// all that this slice has goes on to its end instead.
+    /// The time is over: the search that is running is the last one.
     pub(crate) fn end(&self) {
-        // Both sides first say their own and then look at the other's, in one order: one of them sees that the slice can end.
         self.is_over.store(true, SeqCst);
+    }
+
+    /// The last search takes long: what was done before it is to be stored now, and it begins again in the next slice. If nothing was done before
+    /// it, it goes on to its end. Call it after [`Slice::end`].
+    pub(crate) fn cut(&self) {
         if self.has_done.load(SeqCst) {
             self.stop.raise();
         }

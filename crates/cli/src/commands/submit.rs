@@ -2,19 +2,17 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use client::{Client, MESSAGE_PUZZLES, NewBatch, Start};
 use tokio::sync::{mpsc, watch};
 
 use crate::{
     args::Submit,
-    commands::{
-        get::{connect, resource_name},
-        solve::Printer,
-    },
+    commands::get::{connect, resource_name},
     exit::{Exit, NotFinishedError},
     input::{Input, InputRecord, Places},
     output,
+    printer::Printer,
     progress::Progress,
     record::Record,
     signals::stop,
@@ -29,7 +27,20 @@ const MESSAGES_AHEAD: usize = 4;
 struct Interrupted;
 
 pub(crate) async fn run(args: Submit) -> anyhow::Result<Exit> {
-    let stopped = stop(false)?;
+    let mut stopped = Box::pin(stop(false)?);
+    let (client, name, first, input) = tokio::select! {
+        begun = begin(&args) => begun?,
+        _ = &mut stopped => bail!(NotFinishedError("interrupted before anything was sent".to_owned())),
+    };
+    let ended = tokio::select! {
+        ended = submit(&args, client, &name, first, input) => ended,
+        _ = stopped => Err(Interrupted.into()),
+    };
+    ended.map_err(|error| explain(error, &name, &args))
+}
+
+/// Opens the inputs, connects, reads the first records and makes the batch.
+async fn begin(args: &Submit) -> anyhow::Result<(Client, String, Vec<InputRecord>, Input)> {
     let mut input = Input::open(&args.solving.files)?;
     let mut client = connect(&args.server).await?;
     let (first, input) = tokio::task::spawn_blocking(move || (input.take(MESSAGE_PUZZLES), input)).await?;
@@ -44,11 +55,7 @@ pub(crate) async fn run(args: Submit) -> anyhow::Result<Exit> {
     };
     let batch =
         client.create_batch(new).await.with_context(|| format!("the server at {}", args.server.server))?;
-    let ended = tokio::select! {
-        ended = submit(&args, client, &batch.name, first, input) => ended,
-        _ = stopped => Err(Interrupted.into()),
-    };
-    ended.map_err(|error| explain(error, &batch.name, &args))
+    Ok((client, batch.name, first, input))
 }
 
 /// Says of a batch that was begun what has become of it and, if sending again can help, how to go on.
@@ -191,12 +198,15 @@ async fn receive(
     while let Some(run) = results.next().await? {
         for result in run {
             // An existing batch may have results of what this input has not come to, or may hold other puzzles altogether.
+            if *sent.acknowledged.borrow() <= result.index {
+                printer.flush()?;
+            }
             if sent.acknowledged.wait_for(|count| *count > result.index).await.is_err() {
-                anyhow::bail!("the batch holds more puzzles than this input");
+                bail!("the batch holds more puzzles than this input");
             }
             let mut record = Record::of_result(result)?;
             let Some(place) = sent.places().get(record.index) else {
-                anyhow::bail!("result {} has no place in the input", record.index);
+                bail!("result {} has no place in the input", record.index);
             };
             record.mark_unreadable(place);
             printer.print(&record, place)?;

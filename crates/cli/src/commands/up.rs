@@ -39,12 +39,15 @@ pub(crate) async fn run(args: Up) -> anyhow::Result<Exit> {
         started = Stack::start(postgres, roles) => started?,
         _ = &mut stopped => return Ok(Exit::Done),
     };
-    output::announce(&format!("ready {}", stack.url()))?;
-    let failure = tokio::select! {
-        error = stack.watch() => Some(error),
-        why = &mut stopped => {
-            tracing::info!(?why, "stopping");
-            None
+    let failure = if let Err(error) = output::announce(&format!("ready {}", stack.url())) {
+        Some(error.into())
+    } else {
+        tokio::select! {
+            error = stack.watch() => Some(error),
+            why = &mut stopped => {
+                tracing::info!(?why, "stopping");
+                None
+            }
         }
     };
     stack.stop().await?;
