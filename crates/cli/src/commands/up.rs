@@ -13,12 +13,12 @@ use crate::{
     stack::{self, Roles, Stack},
 };
 
-/// Connections of the private PostgreSQL.
-const CONNECTIONS_MAX: u32 = 200;
-/// Connections that one worker process may use: two lanes and its housekeeping.
-const CONNECTIONS_A_WORKER: u32 = 7;
-/// Connections that the server may use.
-const CONNECTIONS_SERVER: u32 = 20;
+/// Connections of the private PostgreSQL, at the least.
+const CONNECTIONS_MIN: u32 = 200;
+/// Connections that one worker process may use beside one for each of its threads.
+const CONNECTIONS_A_WORKER: u32 = 6;
+/// Connections that the server may use, and some for people.
+const CONNECTIONS_SERVER: u32 = 30;
 
 pub(crate) async fn run(args: Up) -> anyhow::Result<Exit> {
     let stopped = stop(false)?;
@@ -30,7 +30,8 @@ pub(crate) async fn run(args: Up) -> anyhow::Result<Exit> {
     let options = Options {
         data_dir,
         durable: true,
-        max_connections: CONNECTIONS_MAX.max(workers * CONNECTIONS_A_WORKER + CONNECTIONS_SERVER),
+        max_connections: CONNECTIONS_MIN
+            .max(cores().max(workers) + workers * CONNECTIONS_A_WORKER + CONNECTIONS_SERVER),
     };
     let started = stack::postgres(move || LocalPostgres::start(&options), &mut stopped).await?;
     let Some(postgres) = started else { return Ok(Exit::Done) };
