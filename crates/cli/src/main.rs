@@ -4,10 +4,12 @@
 mod args;
 mod children;
 mod commands;
+mod connection;
 mod exit;
 mod input;
 mod lines;
 mod logging;
+mod machine;
 mod output;
 mod printer;
 mod progress;

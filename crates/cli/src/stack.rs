@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use local_postgres::LocalPostgres;
 
-use crate::children::Child;
+use crate::{children::Child, machine::cores};
 
 /// How often the children are looked after.
 const LOOK: Duration = Duration::from_millis(200);
@@ -74,8 +74,7 @@ impl Stack {
         let server =
             Child::start("the server".to_owned(), &["serve", "--listen", &roles.listen], &environment)
                 .await?;
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let threads = (u32::try_from(cores).unwrap_or(u32::MAX) / roles.workers).max(1);
+        let threads = (cores() / roles.workers).max(1);
         let mut stack = Self { workers: Vec::new(), server, roles, threads, postgres };
         for number in 1..=stack.roles.workers {
             let child = stack.start_worker(number).await?;

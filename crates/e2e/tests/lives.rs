@@ -242,16 +242,13 @@ fn a_role_ends_when_its_parents_pipe_closes() {
     assert_eq!(service.workers[0].wait(), 0);
 }
 
-#[test]
-fn an_interrupted_submit_says_what_became_of_the_batch_and_the_command_that_goes_on() {
-    let service = Service::start(1, &["--grace", "0"]);
+/// A submit of alice's that has printed its first result and waits for its second, which does not come; with its file.
+fn half_done(service: &Service) -> (tempfile::TempDir, String, Process) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("two puzzles.txt");
     fs::write(&file, format!("{SEED}\n{ENDLESS}\n")).unwrap();
-    let file = file.to_str().unwrap();
-    let args = [
-        "submit",
-        file,
+    let file = file.to_str().unwrap().to_owned();
+    let options = [
         "--tenant",
         "alice",
         "--output",
@@ -261,8 +258,15 @@ fn an_interrupted_submit_says_what_became_of_the_batch_and_the_command_that_goes
         "--server",
         &service.url,
     ];
-    let mut submit = Process::start(&args, &[]);
+    let mut submit = Process::start(&[&["submit", &*file], &options[..]].concat(), &[]);
     submit.line("{\"index\":0");
+    (folder, file, submit)
+}
+
+#[test]
+fn an_interrupted_submit_says_what_became_of_the_batch_and_the_command_that_goes_on() {
+    let service = Service::start(1, &["--grace", "0"]);
+    let (_folder, file, mut submit) = half_done(&service);
     submit.signal(Signal::SIGINT);
     assert_eq!(submit.wait(), 4);
     let told = submit.log();
@@ -343,21 +347,7 @@ fn a_submit_that_waits_for_its_input_ends_when_it_is_told_to() {
 #[test]
 fn a_submit_whose_server_dies_tells_how_to_go_on() {
     let mut service = Service::start(1, &["--grace", "0"]);
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("two.txt");
-    fs::write(&file, format!("{SEED}\n{ENDLESS}\n")).unwrap();
-    let args = [
-        "submit",
-        file.to_str().unwrap(),
-        "--output",
-        "jsonl",
-        "--placement-limit",
-        "10000000000",
-        "--server",
-        &service.url,
-    ];
-    let mut submit = Process::start(&args, &[]);
-    submit.line("{\"index\":0");
+    let (_folder, _, mut submit) = half_done(&service);
     service.server.signal(Signal::SIGKILL);
     service.server.wait();
     assert_eq!(submit.wait(), 4);

@@ -341,6 +341,10 @@ async fn health_and_reflection_are_served() {
         ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
         server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
     };
+    use tonic_reflection::pb::v1alpha::{
+        ServerReflectionRequest as OldRequest, server_reflection_client::ServerReflectionClient as OldClient,
+        server_reflection_request::MessageRequest as OldMessage,
+    };
     let service = Service::start(0, &[]);
     let channel = Channel::from_shared(service.url.clone()).unwrap().connect().await.unwrap();
     for name in ["", "sudoku.v1.BatchService", "sudoku.v1.SolverService"] {
@@ -352,7 +356,7 @@ async fn health_and_reflection_are_served() {
         message_request: Some(MessageRequest::ListServices(String::new())),
         ..ServerReflectionRequest::default()
     };
-    let mut answers = ServerReflectionClient::new(channel)
+    let mut answers = ServerReflectionClient::new(channel.clone())
         .server_reflection_info(tokio_stream::once(request))
         .await
         .unwrap()
@@ -366,6 +370,18 @@ async fn health_and_reflection_are_served() {
     for name in ["sudoku.v1.BatchService", "sudoku.v1.SolverService", "grpc.health.v1.Health"] {
         assert!(names.iter().any(|known| known == name), "{names:?}");
     }
+    // Older tools ask in the older version.
+    let request = OldRequest {
+        message_request: Some(OldMessage::FileContainingSymbol("sudoku.v1.Batch".to_owned())),
+        ..OldRequest::default()
+    };
+    let mut answers = OldClient::new(channel)
+        .server_reflection_info(tokio_stream::once(request))
+        .await
+        .unwrap()
+        .into_inner();
+    let answer = format!("{:?}", answers.message().await.unwrap().unwrap().message_response.unwrap());
+    assert!(answer.starts_with("FileDescriptorResponse"), "{answer}");
 }
 
 #[tokio::test]

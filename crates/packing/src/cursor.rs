@@ -15,6 +15,21 @@ const CELLS_MASK: u128 = (1 << CELLS) - 1;
 pub(crate) struct Cursor<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Cursor<'a> {
+    /// One step of a reader: the next entry, `None` at the end. After damage nothing more is read: where the next entry begins is unknown.
+    pub(crate) fn step<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, Damaged>,
+    ) -> Option<Result<T, Damaged>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let entry = read(self);
+        if entry.is_err() {
+            self.0 = &[];
+        }
+        Some(entry)
+    }
+
     pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], Damaged> {
         let (head, tail) = self.0.split_at_checked(count).ok_or(Damaged::Short)?;
         self.0 = tail;

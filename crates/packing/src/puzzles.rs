@@ -71,48 +71,41 @@ impl<'a> PuzzleReader<'a> {
         }
         Ok(Self { cursor: Cursor(data) })
     }
+}
 
-    fn read(&mut self) -> Result<(&'a [u8], Puzzle), Damaged> {
-        let start = self.cursor.0;
-        let mask = self.cursor.mask()?;
-        let puzzle = if is_escape(mask) {
-            let invalid = self.cursor.invalid(mask)?;
-            self.cursor.take(HASH_BYTES)?;
-            Err(invalid)
-        } else if is_plain(mask) {
-            Ok(self.givens(mask)?)
-        } else {
+fn read<'a>(cursor: &mut Cursor<'a>) -> Result<(&'a [u8], Puzzle), Damaged> {
+    let start = cursor.0;
+    let mask = cursor.mask()?;
+    let puzzle = if is_escape(mask) {
+        let invalid = cursor.invalid(mask)?;
+        cursor.take(HASH_BYTES)?;
+        Err(invalid)
+    } else if is_plain(mask) {
+        Ok(givens(cursor, mask)?)
+    } else {
+        return Err(Damaged::Entry);
+    };
+    Ok((&start[..start.len() - cursor.0.len()], puzzle))
+}
+
+fn givens(cursor: &mut Cursor<'_>, mask: u128) -> Result<Givens, Damaged> {
+    let count = mask.count_ones() as usize;
+    let bytes = cursor.take(count.div_ceil(2))?;
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let mut grid = Grid::EMPTY;
+    for (cell, digit) in cells(mask).zip(digits) {
+        if !(1..=9).contains(&digit) {
             return Err(Damaged::Entry);
-        };
-        Ok((&start[..start.len() - self.cursor.0.len()], puzzle))
-    }
-
-    fn givens(&mut self, mask: u128) -> Result<Givens, Damaged> {
-        let count = mask.count_ones() as usize;
-        let bytes = self.cursor.take(count.div_ceil(2))?;
-        let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        let mut grid = Grid::EMPTY;
-        for (cell, digit) in cells(mask).zip(digits) {
-            if !(1..=9).contains(&digit) {
-                return Err(Damaged::Entry);
-            }
-            grid.0[usize::from(cell)] = digit;
         }
-        Givens::new(grid).map_err(|_| Damaged::Entry)
+        grid.0[usize::from(cell)] = digit;
     }
+    Givens::new(grid).map_err(|_| Damaged::Entry)
 }
 
 impl<'a> Iterator for PuzzleReader<'a> {
     type Item = Result<(&'a [u8], Puzzle), Damaged>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.cursor.0.is_empty() {
-            return None;
-        }
-        let item = self.read();
-        if item.is_err() {
-            self.cursor = Cursor(&[]);
-        }
-        Some(item)
+        self.cursor.step(read)
     }
 }

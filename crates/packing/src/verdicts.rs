@@ -75,58 +75,58 @@ impl<'a> VerdictReader<'a> {
         }
         Ok(Self { cursor: Cursor(data) })
     }
+}
 
-    fn read(&mut self) -> Result<Verdict, Damaged> {
-        let head = self.cursor.byte()?;
-        Ok(match head & 15 {
-            1 => {
-                let solution = self.solution()?;
-                Verdict::Unique { solution, placements: self.placements(head)? }
+fn read(cursor: &mut Cursor<'_>) -> Result<Verdict, Damaged> {
+    let head = cursor.byte()?;
+    Ok(match head & 15 {
+        1 => {
+            let solution = solution(cursor)?;
+            Verdict::Unique { solution, placements: placements(cursor, head)? }
+        }
+        2 => {
+            let solution = solution(cursor)?;
+            Verdict::Multiple { solution, placements: placements(cursor, head)? }
+        }
+        3 => Verdict::NoSolution { placements: placements(cursor, head)? },
+        4 => {
+            let mask = cursor.mask()?;
+            if !is_escape(mask) {
+                return Err(Damaged::Entry);
             }
-            2 => {
-                let solution = self.solution()?;
-                Verdict::Multiple { solution, placements: self.placements(head)? }
-            }
-            3 => Verdict::NoSolution { placements: self.placements(head)? },
-            4 => {
-                let mask = self.cursor.mask()?;
-                if !is_escape(mask) {
-                    return Err(Damaged::Entry);
-                }
-                Verdict::Invalid(self.cursor.invalid(mask)?)
-            }
-            5 => Verdict::Undecided,
-            6 => Verdict::Failed,
-            7 => Verdict::Cancelled,
-            _ => return Err(Damaged::Entry),
-        })
-    }
+            Verdict::Invalid(cursor.invalid(mask)?)
+        }
+        5 => Verdict::Undecided,
+        6 => Verdict::Failed,
+        7 => Verdict::Cancelled,
+        _ => return Err(Damaged::Entry),
+    })
+}
 
-    fn placements(&mut self, head: u8) -> Result<Placements, Damaged> {
-        Ok(match head & !15 {
-            0 => Placements::NotCounted,
-            COUNTED => Placements::Exact(self.cursor.varint()?),
-            OVER_LIMIT => Placements::OverLimit,
-            _ => return Err(Damaged::Entry),
-        })
-    }
+fn placements(cursor: &mut Cursor<'_>, head: u8) -> Result<Placements, Damaged> {
+    Ok(match head & !15 {
+        0 => Placements::NotCounted,
+        COUNTED => Placements::Exact(cursor.varint()?),
+        OVER_LIMIT => Placements::OverLimit,
+        _ => return Err(Damaged::Entry),
+    })
+}
 
-    fn solution(&mut self) -> Result<Solution, Damaged> {
-        let bytes = self.cursor.take(SOLUTION_BYTES)?;
-        let mut digits = [0_u8; CELLS];
-        for (place, byte) in bytes.iter().enumerate() {
-            let cell = place / 4 * 9 + place % 4 * 2;
-            digits[cell] = byte >> 4;
-            digits[cell + 1] = byte & 15;
-        }
-        for row in 0..8 {
-            digits[row * 9 + 8] = rest(digits[row * 9..row * 9 + 8].iter())?;
-        }
-        for column in 0..9 {
-            digits[72 + column] = rest(digits[column..72].iter().step_by(9))?;
-        }
-        Solution::new(digits).ok_or(Damaged::Entry)
+fn solution(cursor: &mut Cursor<'_>) -> Result<Solution, Damaged> {
+    let bytes = cursor.take(SOLUTION_BYTES)?;
+    let mut digits = [0_u8; CELLS];
+    for (place, byte) in bytes.iter().enumerate() {
+        let cell = place / 4 * 9 + place % 4 * 2;
+        digits[cell] = byte >> 4;
+        digits[cell + 1] = byte & 15;
     }
+    for row in 0..8 {
+        digits[row * 9 + 8] = rest(digits[row * 9..row * 9 + 8].iter())?;
+    }
+    for column in 0..9 {
+        digits[72 + column] = rest(digits[column..72].iter().step_by(9))?;
+    }
+    Solution::new(digits).ok_or(Damaged::Entry)
 }
 
 /// The ninth digit of a house, from the other eight.
@@ -139,13 +139,6 @@ impl Iterator for VerdictReader<'_> {
     type Item = Result<Verdict, Damaged>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.cursor.0.is_empty() {
-            return None;
-        }
-        let item = self.read();
-        if item.is_err() {
-            self.cursor = Cursor(&[]);
-        }
-        Some(item)
+        self.cursor.step(read)
     }
 }

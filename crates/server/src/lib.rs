@@ -17,5 +17,4 @@ mod tenants;
 mod upload;
 mod wire;
 
-pub use limits::{GRIDS_BYTES_MAX, MESSAGE_PUZZLES_MAX};
 pub use serve::{Config, ServeError, serve};

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 /// Puzzles in one message, at the most.
-pub const MESSAGE_PUZZLES_MAX: usize = 10_000;
+pub(crate) const MESSAGE_PUZZLES_MAX: usize = 10_000;
 /// Bytes of grids in one message, at the most.
-pub const GRIDS_BYTES_MAX: usize = 5_000_000;
+pub(crate) const GRIDS_BYTES_MAX: usize = 5_000_000;
 /// Bytes of a message that is decoded: above [`GRIDS_BYTES_MAX`], so that the limit can be named.
 pub(crate) const DECODED_BYTES_MAX: usize = 8 << 20;
 /// Puzzles in one batch, at the most.

@@ -115,12 +115,7 @@ async fn first_look(options: &PgConnectOptions) -> Result<u32, sqlx::Error> {
     Ok(version.parse::<u32>().unwrap_or(0) / 10_000)
 }
 
-/// The database that a URL names, without its password: for messages and logs.
-#[must_use]
-pub fn describe_url(url: &str) -> String {
-    parse(url).map_or_else(|_| "(unreadable URL)".to_owned(), |options| describe(&options))
-}
-
+/// The database that options name, without its password: for messages and logs.
 fn describe(options: &PgConnectOptions) -> String {
     let database = options.get_database().unwrap_or("");
     let user = options.get_username();
@@ -151,9 +146,9 @@ mod tests {
 
     #[test]
     fn a_described_url_shows_no_password() {
-        let shown = describe_url("postgres://alice:s3cret@db.example:6000/sudoku");
+        let shown = describe(&parse("postgres://alice:s3cret@db.example:6000/sudoku").expect("a URL"));
         assert_eq!(shown, "\"sudoku\" at db.example:6000 (user alice)");
-        let socket = describe_url("postgres://bob@localhost/x?host=%2Ftmp%2Fpg");
+        let socket = describe(&parse("postgres://bob@localhost/x?host=%2Ftmp%2Fpg").expect("a URL"));
         assert_eq!(socket, "\"x\" at /tmp/pg (user bob)");
     }
 

@@ -231,17 +231,6 @@ impl Store {
             })
             .collect()
     }
-
-    /// How many jobs are waiting for a worker. For tests and metrics: it counts rows.
-    ///
-    /// # Errors
-    /// [`Error::Database`].
-    pub async fn ready_jobs(&self) -> Result<u64, Error> {
-        let count = sqlx::query_scalar!(r#"select count(*) as "count!" from job where lease_until is null"#)
-            .fetch_one(&self.pool)
-            .await?;
-        unsigned(count)
-    }
 }
 
 fn columns(keys: &[JobKey]) -> (Vec<i64>, Vec<i64>, Vec<i32>) {

@@ -16,7 +16,7 @@ mod wake;
 
 pub use batches::{Batch, BatchKey, BatchState, Created, NewBatch, Progress, TenantId};
 pub use chunks::{Append, CHUNK_PUZZLES_MAX, Chunk};
-pub use connect::{Config, Durability, Store, describe_url};
+pub use connect::{Config, Durability, Store};
 pub use error::Error;
 pub use jobs::{Completion, Job, JobKey, OutcomeCounts, WorkerId};
 pub use pieces::{Piece, StoredPiece};

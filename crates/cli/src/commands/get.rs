@@ -8,30 +8,12 @@ use prost::Message as _;
 use prost_reflect::{DescriptorPool, DynamicMessage};
 
 use crate::{
-    args::{BatchFormat, Get, Server},
+    args::{BatchFormat, Get},
+    connection::{connect, resource_name},
     exit::Exit,
     lines::grouped,
     output,
 };
-
-/// Connects for a command.
-pub(crate) async fn connect(server: &Server) -> anyhow::Result<client::Client> {
-    let client = client::Client::connect(&server.server).await.map_err(|error| match error {
-        client::Error::Unreachable { .. } => {
-            anyhow::anyhow!("{error}; start one with `sudoku-batch up`, or name another with --server")
-        }
-        other => other.into(),
-    })?;
-    Ok(match &server.tenant {
-        Some(tenant) => client.with_tenant(tenant)?,
-        None => client,
-    })
-}
-
-/// The resource name of what a user may also give as a bare id.
-pub(crate) fn resource_name(batch: &str) -> String {
-    if batch.starts_with("batches/") { batch.to_owned() } else { format!("batches/{batch}") }
-}
 
 pub(crate) async fn run(args: Get) -> anyhow::Result<Exit> {
     let mut client = connect(&args.server).await?;

@@ -17,6 +17,7 @@ use crate::{
     args::Solve,
     exit::{Exit, NotFinishedError},
     input::{Input, InputRecord},
+    machine::cores,
     output,
     printer::Printer,
     progress::Progress,
@@ -27,7 +28,7 @@ use crate::{
 /// Records that one thread takes at a time.
 const TASK_RECORDS: usize = 16;
 /// Tasks under way or waiting to be printed, for each thread: bounds what is read ahead of a hard puzzle.
-const TASKS_AHEAD: usize = 64;
+const TASKS_AHEAD: u64 = 64;
 /// A command that is still there so long after a signal is ended all the same.
 const END_MAX: Duration = Duration::from_secs(1);
 
@@ -50,7 +51,7 @@ enum Event {
 }
 
 pub(crate) fn run(args: &Solve) -> anyhow::Result<Exit> {
-    let threads = args.threads.map_or_else(cores, |threads| threads as usize);
+    let threads = args.threads.unwrap_or_else(cores);
     let input = Input::open(&args.solving.files)?;
     let (events, heard) = mpsc::channel();
     watch_signals(events.clone())?;
@@ -63,7 +64,7 @@ pub(crate) fn run(args: &Solve) -> anyhow::Result<Exit> {
         spawn(format!("solver-{number}"), move || work(&inbox, &events, limit))?;
     }
     let (permits, taken) = mpsc::channel();
-    for _ in 0..threads * TASKS_AHEAD {
+    for _ in 0..u64::from(threads) * TASKS_AHEAD {
         // Cannot fail: the other end is in this function.
         permits.send(()).ok();
     }
@@ -72,10 +73,6 @@ pub(crate) fn run(args: &Solve) -> anyhow::Result<Exit> {
         events.send(Event::End(ended)).ok();
     })?;
     print(args, &heard, &permits)
-}
-
-fn cores() -> usize {
-    thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::{
     args::Submit,
-    commands::get::{connect, resource_name},
+    connection::{connect, resource_name},
     exit::{Exit, NotFinishedError},
     input::{Input, InputRecord, Places},
     output,

@@ -8,7 +8,9 @@ use crate::{
     args::Up,
     commands::serve,
     exit::{Exit, UsageError},
-    logging, output,
+    logging,
+    machine::cores,
+    output,
     signals::stop,
     stack::{self, Roles, Stack},
 };
@@ -53,10 +55,6 @@ pub(crate) async fn run(args: Up) -> anyhow::Result<Exit> {
     };
     stack.stop().await?;
     failure.map_or(Ok(Exit::Done), Err)
-}
-
-fn cores() -> u32 {
-    std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1))
 }
 
 /// The user's data folder; for root, whose own is closed to the account that PostgreSQL runs as, the system's.

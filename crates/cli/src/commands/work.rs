@@ -7,6 +7,7 @@ use worker::{Config, Worker};
 use crate::{
     args::Work,
     exit::Exit,
+    machine::cores,
     output,
     signals::{Stop, stop},
 };
@@ -16,8 +17,7 @@ const SLICE: Duration = Duration::from_millis(250);
 
 pub(crate) async fn run(args: Work) -> anyhow::Result<Exit> {
     let mut stopped = Box::pin(stop(args.exit_with_parent)?);
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let threads = args.threads.unwrap_or_else(|| u32::try_from(cores).unwrap_or(1));
+    let threads = args.threads.unwrap_or_else(cores);
     let config = Config {
         database_url: args.database.database_url,
         threads,

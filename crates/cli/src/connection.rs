@@ -1,0 +1,22 @@
+//! Reaching a server, for every command that talks to one.
+
+use crate::args::Server;
+
+/// Connects for a command.
+pub(crate) async fn connect(server: &Server) -> anyhow::Result<client::Client> {
+    let client = client::Client::connect(&server.server).await.map_err(|error| match error {
+        client::Error::Unreachable { .. } => {
+            anyhow::anyhow!("{error}; start one with `sudoku-batch up`, or name another with --server")
+        }
+        other => other.into(),
+    })?;
+    Ok(match &server.tenant {
+        Some(tenant) => client.with_tenant(tenant)?,
+        None => client,
+    })
+}
+
+/// The resource name of what a user may also give as a bare id.
+pub(crate) fn resource_name(batch: &str) -> String {
+    if batch.starts_with("batches/") { batch.to_owned() } else { format!("batches/{batch}") }
+}
