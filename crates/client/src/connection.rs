@@ -12,7 +12,8 @@ use tonic::{
 use crate::{
     Error, MESSAGE_BYTES, MESSAGE_PUZZLES,
     error::root_cause,
-    results::{Results, Start},
+    results::{Position, Results, Start},
+    watch::Watch,
 };
 
 const TENANT_KEY: &str = "sudoku-tenant";
@@ -160,16 +161,81 @@ impl Client {
     /// # Errors
     /// [`Error::Status`].
     pub async fn results(&mut self, name: &str, start: Start) -> Result<Results, Error> {
-        let index = i64::try_from(start.index).unwrap_or(i64::MAX);
+        let from = match start.position {
+            Position::Index(index) => {
+                v1::stream_results_request::Start::StartIndex(i64::try_from(index).unwrap_or(i64::MAX))
+            }
+            Position::Token(token) => v1::stream_results_request::Start::ResumeToken(token),
+        };
         let message = v1::StreamResultsRequest {
             name: name.to_owned(),
-            start: Some(v1::stream_results_request::Start::StartIndex(index)),
+            start: Some(from),
             ordered: start.ordered,
             follow: start.follow,
             packed_results: false,
         };
         let stream = self.batches.stream_results(self.request(message)).await?.into_inner();
         Ok(Results::new(stream))
+    }
+
+    /// Batches, newest first: those in one of `states` (none: in any), at most `batches_max`; and whether there are more.
+    ///
+    /// # Errors
+    /// [`Error::Status`].
+    pub async fn list_batches(
+        &mut self,
+        states: &[v1::batch::State],
+        batches_max: usize,
+    ) -> Result<(Vec<v1::Batch>, bool), Error> {
+        let mut batches = Vec::new();
+        let mut page_token = String::new();
+        while batches.len() < batches_max {
+            let message = v1::ListBatchesRequest {
+                page_size: i32::try_from(batches_max - batches.len()).unwrap_or(i32::MAX),
+                page_token,
+                states: states.iter().map(|state| (*state).into()).collect(),
+            };
+            let page = self.batches.list_batches(self.request(message)).await?.into_inner();
+            batches.extend(page.batches);
+            page_token = page.next_page_token;
+            if page_token.is_empty() {
+                break;
+            }
+        }
+        Ok((batches, !page_token.is_empty()))
+    }
+
+    /// Streams a batch at each change of its state or progress, but not more often than `interval` (100 ms to 60 s; `None`: 1 s), until it has ended.
+    ///
+    /// # Errors
+    /// [`Error::Status`].
+    pub async fn watch(&mut self, name: &str, interval: Option<Duration>) -> Result<Watch, Error> {
+        let min_interval = interval.map(|interval| prost_types::Duration {
+            seconds: i64::try_from(interval.as_secs()).unwrap_or(i64::MAX),
+            nanos: i32::try_from(interval.subsec_nanos()).unwrap_or(0),
+        });
+        let message = v1::WatchBatchRequest { name: name.to_owned(), min_interval };
+        let stream = self.batches.watch_batch(self.request(message)).await?.into_inner();
+        Ok(Watch::new(stream))
+    }
+
+    /// Cancels what has not run yet; says how much that was. May be repeated.
+    ///
+    /// # Errors
+    /// [`Error::Status`].
+    pub async fn cancel_batch(&mut self, name: &str) -> Result<v1::CancelBatchResponse, Error> {
+        let message = v1::CancelBatchRequest { name: name.to_owned() };
+        Ok(self.batches.cancel_batch(self.request(message)).await?.into_inner())
+    }
+
+    /// Removes a batch with its results; with `force` also one that has not ended.
+    ///
+    /// # Errors
+    /// [`Error::Status`].
+    pub async fn delete_batch(&mut self, name: &str, force: bool) -> Result<(), Error> {
+        let message = v1::DeleteBatchRequest { name: name.to_owned(), force };
+        self.batches.delete_batch(self.request(message)).await?;
+        Ok(())
     }
 }
 

@@ -23,11 +23,13 @@
 mod connection;
 mod error;
 mod results;
+mod watch;
 
 pub use connection::{Client, NewBatch};
 pub use error::Error;
 pub use proto::v1;
-pub use results::{Count, InvalidReason, PuzzleResult, Results, Start};
+pub use results::{Count, InvalidReason, Position, PuzzleResult, Results, Start};
+pub use watch::Watch;
 
 /// Puzzles in one message, at the most; [`Client::append`] cuts what it is given.
 pub const MESSAGE_PUZZLES: usize = 4_096;

@@ -5,11 +5,20 @@ use tonic::Streaming;
 
 use crate::Error;
 
+/// Where a stream of results begins.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Position {
+    /// At this index.
+    Index(u64),
+    /// Where another stream of the same batch was: a token from [`Results::token`].
+    Token(String),
+}
+
 /// Where a stream of results begins and how it goes on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Start {
-    /// First index wanted.
-    pub index: u64,
+    /// Where it begins.
+    pub position: Position,
     /// By index; otherwise as they finish.
     pub ordered: bool,
     /// Stay until the batch has ended; otherwise stop at what is there.
@@ -20,13 +29,19 @@ impl Start {
     /// By index from `index` on, until the batch has ended.
     #[must_use]
     pub fn ordered(index: u64) -> Self {
-        Self { index, ordered: true, follow: true }
+        Self { position: Position::Index(index), ordered: true, follow: true }
     }
 
     /// As they finish, until the batch has ended.
     #[must_use]
     pub fn as_finished() -> Self {
-        Self { index: 0, ordered: false, follow: true }
+        Self { ordered: false, ..Self::ordered(0) }
+    }
+
+    /// The same from another beginning.
+    #[must_use]
+    pub fn at(self, position: Position) -> Self {
+        Self { position, ..self }
     }
 }
 
@@ -71,12 +86,13 @@ pub struct PuzzleResult {
 #[derive(Debug)]
 pub struct Results {
     stream: Streaming<v1::StreamResultsResponse>,
+    token: Option<String>,
     end: Option<v1::Batch>,
 }
 
 impl Results {
     pub(crate) fn new(stream: Streaming<v1::StreamResultsResponse>) -> Self {
-        Self { stream, end: None }
+        Self { stream, token: None, end: None }
     }
 
     /// The next run of results. `None`: the stream is complete, and [`Results::batch`] has the batch.
@@ -90,10 +106,19 @@ impl Results {
             }
             let message = self.stream.message().await?.ok_or(Error::Cut)?;
             self.end = message.batch;
+            if !message.resume_token.is_empty() {
+                self.token = Some(message.resume_token);
+            }
             if let Some(results) = message.results {
                 return unpack(results).map(Some);
             }
         }
+    }
+
+    /// What to give to [`Position::Token`] for everything after the runs that came so far: keep it together with them. `None` before the first.
+    #[must_use]
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
     }
 
     /// The batch as the stream's last message told it; `None` before that.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use client::{Client, Count, NewBatch, Start};
+use client::{Client, Count, NewBatch, Position, Start};
 use e2e::{SEED, SEED_SOLUTION, Service};
 use proto::v1::{self, batch::State, batch_service_client::BatchServiceClient};
 use tonic::{Code, Request, Status, transport::Channel};
@@ -204,7 +204,7 @@ async fn each_bad_field_is_named() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_or_not_served_says_so() {
+async fn what_is_not_there_says_so_whatever_is_asked_of_it() {
     let service = Service::start(0, &[]);
     let mut batches = batches(&service).await;
     for request in [get("nobody"), get("some-other")] {
@@ -213,14 +213,22 @@ async fn what_is_not_there_or_not_served_says_so() {
     }
     let (code, ..) = refusal(batches.get_batch(v1::GetBatchRequest { name: "x".repeat(100_000) }).await);
     assert_eq!(code, Code::InvalidArgument);
-    let mut unserved = Vec::new();
-    unserved.push(refusal(batches.list_batches(v1::ListBatchesRequest::default()).await));
-    unserved.push(refusal(batches.watch_batch(v1::WatchBatchRequest::default()).await));
-    unserved.push(refusal(batches.cancel_batch(v1::CancelBatchRequest::default()).await));
-    unserved.push(refusal(batches.delete_batch(v1::DeleteBatchRequest::default()).await));
-    for (code, reason, _) in unserved {
-        assert_eq!((code, &*reason), (Code::Unimplemented, "NOT_SERVED_YET"));
+    let name = "batches/nobody".to_owned();
+    let watch = v1::WatchBatchRequest { name: name.clone(), min_interval: None };
+    let stream = v1::StreamResultsRequest { name: name.clone(), ..v1::StreamResultsRequest::default() };
+    let refused = [
+        refusal(batches.watch_batch(watch).await.map(drop)),
+        refusal(batches.stream_results(stream).await.map(drop)),
+        refusal(batches.cancel_batch(v1::CancelBatchRequest { name: name.clone() }).await.map(drop)),
+        refusal(batches.delete_batch(v1::DeleteBatchRequest { name, force: true }).await.map(drop)),
+        refusal(batches.append_puzzles(append("nobody", Some(0), &[SEED])).await.map(drop)),
+        refusal(batches.seal_batch(seal("nobody", None)).await.map(drop)),
+    ];
+    for (code, reason, _) in refused {
+        assert_eq!((code, &*reason), (Code::NotFound, "BATCH_NOT_FOUND"));
     }
+    let list = batches.list_batches(v1::ListBatchesRequest::default()).await.unwrap().into_inner();
+    assert_eq!(list, v1::ListBatchesResponse::default());
 }
 
 #[tokio::test]
@@ -272,7 +280,7 @@ async fn results_from_any_index_ordered_and_followed_to_the_end() {
 
     for from in [0, 1, 31, 32, 33, 250, 499, 500, 10_000] {
         for ordered in [true, false] {
-            let start = Start { index: from, ordered, follow: true };
+            let start = Start { position: Position::Index(from), ordered, follow: true };
             let mut results = client.results(&batch.name, start).await.unwrap();
             let mut tail = Vec::new();
             while let Some(run) = results.next().await.unwrap() {
@@ -290,7 +298,7 @@ async fn results_that_are_not_followed_stop_at_what_is_there() {
     let mut client = Client::connect(&service.url).await.unwrap();
     let batch = client.create_batch(NewBatch::default()).await.unwrap();
     client.append(&batch.name, Some(0), vec![SEED.to_owned()]).await.unwrap();
-    let start = Start { index: 0, ordered: true, follow: false };
+    let start = Start { follow: false, ..Start::ordered(0) };
     let mut results = client.results(&batch.name, start).await.unwrap();
     assert_eq!(results.next().await.unwrap(), None);
     assert_eq!(results.batch().unwrap().state(), State::Open);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proto::v1::{self, batch_service_server::BatchService};
-use store::{Batch, BatchState, Created, Store, TenantId, Waker};
+use store::{Batch, BatchState, Created, Progress, Store, TenantId, Waker};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, metadata::MetadataMap};
@@ -12,10 +12,11 @@ use crate::{
     delivery::{Delivery, Event, Outlet, Wanted},
     drain::Drain,
     intake::{self, PackedPuzzles},
+    intervals::Delivered,
     limits::MESSAGES_AHEAD_MAX,
     status::Refusal,
     tenants::Tenants,
-    wire,
+    tokens, wire,
 };
 
 /// Tries of a seal against appends at the same time.
@@ -37,13 +38,15 @@ pub(crate) struct Batches(pub(crate) Shared);
 
 impl Shared {
     /// The caller's number, for calls that name a batch of theirs.
-    async fn owner(&self, metadata: &MetadataMap, name: &str) -> Result<TenantId, Refusal> {
+    pub(crate) async fn owner(&self, metadata: &MetadataMap, name: &str) -> Result<TenantId, Refusal> {
         let tenant = self.tenants.existing(&self.store, metadata).await?;
         tenant.ok_or_else(|| Refusal::BatchNotFound { name: name.to_owned() })
     }
 
-    pub(crate) async fn full(&self, batch: Batch) -> Result<v1::Batch, Refusal> {
-        let progress = self.store.progress(batch.key).await?;
+    /// A batch with its progress, by its id.
+    pub(crate) async fn full(&self, tenant: TenantId, id: &str) -> Result<v1::Batch, Refusal> {
+        let found = self.store.batch_progress(tenant, id).await;
+        let (batch, progress) = found.map_err(|error| Refusal::of_batch(error, id))?;
         Ok(wire::batch(batch, progress))
     }
 
@@ -73,9 +76,9 @@ impl Shared {
         {
             Created::New(batch) => {
                 tracing::info!(batch.id = batch.key.id(), batch.name, "batch created");
-                self.full(batch).await
+                Ok(wire::batch(batch, Progress::default()))
             }
-            Created::Existing(batch) => self.full(batch).await,
+            Created::Existing(batch) => self.full(tenant, &batch.name).await,
             Created::Taken(batch) => Err(Refusal::BatchExists { name: wire::batch_name(&batch.name) }),
         }
     }
@@ -127,14 +130,14 @@ impl Shared {
                 return Err(Refusal::CountMismatch { expected, found });
             }
             if batch.state != BatchState::Open {
-                return self.full(batch).await;
+                return self.full(tenant, id).await;
             }
             if self.store.seal(batch.key, found).await? {
                 tracing::info!(batch.id = batch.key.id(), batch.name, puzzles = found, "batch sealed");
                 // All its jobs may be done already: then this is its end.
                 self.store.finish(batch.key.id()).await?;
                 self.store.notify_results(&[batch.key.id()]).await?;
-                return self.full(self.batch(tenant, id).await?).await;
+                return self.full(tenant, id).await;
             }
         }
         Err(Refusal::Contended)
@@ -148,7 +151,7 @@ impl Shared {
     async fn get(&self, metadata: &MetadataMap, request: v1::GetBatchRequest) -> Result<v1::Batch, Refusal> {
         let id = wire::batch_id(&request.name)?;
         let tenant = self.owner(metadata, &request.name).await?;
-        self.full(self.batch(tenant, id).await?).await
+        self.full(tenant, id).await
     }
 
     async fn stream(
@@ -158,21 +161,32 @@ impl Shared {
     ) -> Result<ReceiverStream<Result<v1::StreamResultsResponse, Status>>, Refusal> {
         use v1::stream_results_request::Start;
         let id = wire::batch_id(&request.name)?.to_owned();
-        let from = match request.start {
-            None => 0,
-            Some(Start::StartIndex(index)) => wire::unsigned("start_index", index)?,
-            Some(Start::ResumeToken(_)) => return Err(Refusal::NotServedYet("resume_token")),
-        };
         let tenant = self.owner(metadata, &request.name).await?;
         let batch = self.batch(tenant, &id).await?;
-        let wanted =
-            Wanted { from, ordered: request.ordered, follow: request.follow, packed: request.packed_results };
+        let delivered = match request.start {
+            None => Delivered::up_to(0),
+            Some(Start::StartIndex(index)) => Delivered::up_to(wire::unsigned("start_index", index)?),
+            Some(Start::ResumeToken(token)) => tokens::read_resume(&token, &tokens::owner(&batch))?,
+        };
+        let wanted = Wanted {
+            delivered,
+            ordered: request.ordered,
+            follow: request.follow,
+            packed: request.packed_results,
+        };
         let (sender, receiver) = mpsc::channel(MESSAGES_AHEAD_MAX);
         let shared = self.clone();
         tokio::spawn(async move {
-            let outlet = Outlet { sender, message: stream_message, drain: shared.drain.clone() };
-            let wakes = shared.waker.results(batch.key.id());
-            let delivery = Delivery { store: &shared.store, tenant, id: &id, wanted, outlet: &outlet, wakes };
+            let outlet = Outlet { sender, drain: shared.drain.clone() };
+            let delivery = Delivery {
+                store: &shared.store,
+                tenant,
+                id: &id,
+                wanted,
+                outlet: &outlet,
+                message: stream_message,
+                wakes: shared.waker.results(batch.key.id()),
+            };
             if let Err(cut) = delivery.run().await {
                 outlet.end(cut).await;
             }
@@ -182,13 +196,12 @@ impl Shared {
 }
 
 fn stream_message(event: Event) -> v1::StreamResultsResponse {
-    let mut message = v1::StreamResultsResponse::default();
-    match event {
-        Event::Results(results) => message.results = Some(results),
-        Event::Quiet => {}
-        Event::End(batch) => message.batch = Some(batch),
-    }
-    message
+    let (results, batch, resume_token) = match event {
+        Event::Results(results, token) => (Some(results), None, token),
+        Event::Quiet => (None, None, String::new()),
+        Event::Batch(batch, token) => (None, Some(batch), token),
+    };
+    v1::StreamResultsResponse { results, resume_token, batch }
 }
 
 /// Runs one unary call shielded, with its metadata.
@@ -240,26 +253,26 @@ impl BatchService for Batches {
 
     async fn list_batches(
         &self,
-        _: Request<v1::ListBatchesRequest>,
+        request: Request<v1::ListBatchesRequest>,
     ) -> Result<Response<v1::ListBatchesResponse>, Status> {
-        Err(Refusal::NotServedYet("ListBatches").into())
+        unary!(self.0, request, list)
     }
 
     async fn watch_batch(
         &self,
-        _: Request<v1::WatchBatchRequest>,
+        request: Request<v1::WatchBatchRequest>,
     ) -> Result<Response<Self::WatchBatchStream>, Status> {
-        Err(Refusal::NotServedYet("WatchBatch").into())
+        unary!(self.0, request, watch)
     }
 
     async fn cancel_batch(
         &self,
-        _: Request<v1::CancelBatchRequest>,
+        request: Request<v1::CancelBatchRequest>,
     ) -> Result<Response<v1::CancelBatchResponse>, Status> {
-        Err(Refusal::NotServedYet("CancelBatch").into())
+        unary!(self.0, request, cancel)
     }
 
-    async fn delete_batch(&self, _: Request<v1::DeleteBatchRequest>) -> Result<Response<()>, Status> {
-        Err(Refusal::NotServedYet("DeleteBatch").into())
+    async fn delete_batch(&self, request: Request<v1::DeleteBatchRequest>) -> Result<Response<()>, Status> {
+        unary!(self.0, request, delete)
     }
 }

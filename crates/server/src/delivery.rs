@@ -1,6 +1,6 @@
 //! Sending results: from the database to one stream, each index once, at the pace of its reader.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use packing::VerdictReader;
 use proto::v1;
@@ -12,26 +12,26 @@ use tonic::Status;
 use crate::{
     drain::Drain,
     intervals::Delivered,
-    limits::{HEARTBEAT, POLL_MAX, POLL_MIN, RANGES_READ_MAX},
+    limits::{HEARTBEAT, POLL_MAX, POLL_MIN, RANGES_READ_MAX, RESUME_RANGES_MAX},
     status::Refusal,
+    tokens,
     wire::{self, ResultColumns, ResultForm},
 };
 
 /// What a stream of results carries, whatever its message type.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A run of results.
-    Results(v1::ResultChunk),
+    /// A run of results, and the token that goes on after it.
+    Results(v1::ResultChunk, String),
     /// Nothing new, but alive.
     Quiet,
-    /// The last one: the batch.
-    End(v1::Batch),
+    /// The batch, first or last, and the token that goes on from here.
+    Batch(v1::Batch, String),
 }
 
 /// The sending half of one stream.
 pub(crate) struct Outlet<M> {
     pub(crate) sender: mpsc::Sender<Result<M, Status>>,
-    pub(crate) message: fn(Event) -> M,
     pub(crate) drain: Drain,
 }
 
@@ -53,10 +53,28 @@ impl<E: Into<Refusal>> From<E> for Cut {
 }
 
 impl<M> Outlet<M> {
-    /// Sends one event; waits while the reader is behind.
-    pub(crate) async fn send(&self, event: Event) -> Result<(), Cut> {
+    /// Sends one message; waits while the reader is behind.
+    pub(crate) async fn send(&self, message: M) -> Result<(), Cut> {
         tokio::select! {
-            sent = self.sender.send(Ok((self.message)(event))) => sent.map_err(|_| Cut::Gone),
+            sent = self.sender.send(Ok(message)) => sent.map_err(|_| Cut::Gone),
+            () = self.drain.started() => Err(Cut::Refused(Refusal::Stopping)),
+        }
+    }
+
+    /// Waits for a wake, at most `poll` and a jitter; returns whether there was one.
+    pub(crate) async fn wait(&self, wakes: &mut Wakes, poll: Duration) -> Result<bool, Cut> {
+        tokio::select! {
+            woken = wakes.wait(poll) => Ok(woken),
+            () = self.sender.closed() => Err(Cut::Gone),
+            () = self.drain.started() => Err(Cut::Refused(Refusal::Stopping)),
+        }
+    }
+
+    /// Waits until then.
+    pub(crate) async fn pause_until(&self, then: tokio::time::Instant) -> Result<(), Cut> {
+        tokio::select! {
+            () = tokio::time::sleep_until(then) => Ok(()),
+            () = self.sender.closed() => Err(Cut::Gone),
             () = self.drain.started() => Err(Cut::Refused(Refusal::Stopping)),
         }
     }
@@ -74,10 +92,10 @@ impl<M> Outlet<M> {
 }
 
 /// What is asked of a stream of results.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// First index.
-    pub(crate) from: u64,
+    /// What the reader has already.
+    pub(crate) delivered: Delivered,
     /// By index, or as ranges finish.
     pub(crate) ordered: bool,
     /// Stay until the batch has ended.
@@ -93,13 +111,13 @@ pub(crate) struct Delivery<'a, M> {
     pub(crate) id: &'a str,
     pub(crate) wanted: Wanted,
     pub(crate) outlet: &'a Outlet<M>,
+    pub(crate) message: fn(Event) -> M,
     pub(crate) wakes: Wakes,
 }
 
 impl<M> Delivery<'_, M> {
     /// Sends what is there and, when following, what comes, until the batch has ended; last of all the batch.
     pub(crate) async fn run(mut self) -> Result<(), Cut> {
-        let mut delivered = Delivered::up_to(self.wanted.from);
         let mut last_sent = Instant::now();
         let mut poll = POLL_MIN;
         loop {
@@ -110,46 +128,57 @@ impl<M> Delivery<'_, M> {
                 .batch(self.tenant, self.id)
                 .await
                 .map_err(|error| Refusal::of_batch(error, self.id))?;
-            if self.send_new(&batch, &mut delivered).await? {
+            let owner = tokens::owner(&batch);
+            if self.send_new(&batch, &owner).await? {
                 last_sent = Instant::now();
                 poll = POLL_MIN;
             }
             if batch.state.is_final() || !self.wanted.follow {
-                let progress = self.store.progress(batch.key).await?;
-                return self.outlet.send(Event::End(wire::batch(batch, progress))).await;
+                let (batch, progress) = self
+                    .store
+                    .batch_progress(self.tenant, self.id)
+                    .await
+                    .map_err(|error| Refusal::of_batch(error, self.id))?;
+                let token = tokens::resume(&owner, &self.wanted.delivered);
+                return self.send(Event::Batch(wire::batch(batch, progress), token)).await;
             }
             if last_sent.elapsed() >= HEARTBEAT {
-                self.outlet.send(Event::Quiet).await?;
+                self.send(Event::Quiet).await?;
                 last_sent = Instant::now();
             }
-            let woken = tokio::select! {
-                woken = self.wakes.wait(poll) => woken,
-                () = self.outlet.sender.closed() => return Err(Cut::Gone),
-                () = self.outlet.drain.started() => return Err(Cut::Refused(Refusal::Stopping)),
-            };
-            if !woken {
+            if !self.outlet.wait(&mut self.wakes, poll).await? {
                 poll = (poll * 2).min(POLL_MAX);
             }
         }
     }
 
+    async fn send(&self, event: Event) -> Result<(), Cut> {
+        self.outlet.send((self.message)(event)).await
+    }
+
     /// Sends every finished range that was not sent yet (ordered: up to the first gap). Returns whether there was any.
-    async fn send_new(&self, batch: &Batch, delivered: &mut Delivered) -> Result<bool, Cut> {
-        let mut from = delivered.watermark();
+    async fn send_new(&mut self, batch: &Batch, owner: &str) -> Result<bool, Cut> {
+        let mut from = self.wanted.delivered.watermark();
         let mut any = false;
         loop {
             // One slow puzzle may hold the watermark for long: what was delivered beyond it is not read again.
-            from = delivered.first_missing(from);
+            from = self.wanted.delivered.first_missing(from);
             let ranges = self.store.finished(batch.key, from, RANGES_READ_MAX).await?;
             let is_last_page = ranges.len() < RANGES_READ_MAX;
             for range in ranges {
-                if self.wanted.ordered && range.lo > delivered.watermark() {
-                    return Ok(any);
-                }
-                if let Some((lo, hi)) = delivered.missing(range.lo, range.hi) {
-                    let results = self.results(batch, range, lo).await?;
-                    self.outlet.send(Event::Results(results)).await?;
-                    delivered.insert(lo, hi);
+                for (lo, hi) in self.wanted.delivered.missing(range.lo, range.hi) {
+                    let delivered = &self.wanted.delivered;
+                    if self.wanted.ordered && lo > delivered.watermark() {
+                        return Ok(any);
+                    }
+                    // With as many holes as a token can name, the lowest are filled first.
+                    if !delivered.has_room(lo, hi, RESUME_RANGES_MAX) {
+                        continue;
+                    }
+                    let results = self.results(batch, range, lo, hi).await?;
+                    self.wanted.delivered.insert(lo, hi);
+                    let token = tokens::resume(owner, &self.wanted.delivered);
+                    self.send(Event::Results(results, token)).await?;
                     any = true;
                 }
                 from = range.hi;
@@ -160,28 +189,46 @@ impl<M> Delivery<'_, M> {
         }
     }
 
-    /// The results of one range from index `lo` on.
-    async fn results(&self, batch: &Batch, range: ResultRange, lo: u64) -> Result<v1::ResultChunk, Refusal> {
+    /// The results of `[lo, hi)`, which is part of a finished range.
+    async fn results(
+        &self,
+        batch: &Batch,
+        range: ResultRange,
+        lo: u64,
+        hi: u64,
+    ) -> Result<v1::ResultChunk, Refusal> {
         let form = ResultForm { packed: self.wanted.packed, counted: batch.placement_limit > 0 };
         let mut columns = ResultColumns::new(lo, form);
-        if range.cancelled == range.hi - range.lo {
-            for _ in lo..range.hi {
-                columns.push(&Verdict::Cancelled);
+        if let Some(verdict) = bare(range) {
+            for _ in lo..hi {
+                columns.push(&verdict);
             }
         } else {
             for piece in self.store.verdicts(batch.key, range).await? {
                 for (index, verdict) in (piece.lo..).zip(VerdictReader::new(piece.format, &piece.data)?) {
                     let verdict = verdict?;
-                    if index >= lo {
+                    if (lo..hi).contains(&index) {
                         columns.push(&verdict);
                     }
                 }
             }
         }
-        if columns.len() as u64 == range.hi - lo {
+        if columns.len() as u64 == hi - lo {
             Ok(columns.finish())
         } else {
             Err(packing::Damaged::Short.into())
         }
+    }
+}
+
+/// The verdict of a range that was given it as a whole: then it has no pieces.
+fn bare(range: ResultRange) -> Option<Verdict> {
+    let puzzles = range.hi - range.lo;
+    if range.cancelled == puzzles {
+        Some(Verdict::Cancelled)
+    } else if range.failed == puzzles {
+        Some(Verdict::Failed)
+    } else {
+        None
     }
 }

@@ -7,14 +7,18 @@
 mod batches;
 mod delivery;
 mod drain;
+mod ends;
 mod intake;
 mod intervals;
 mod limits;
+mod list;
 mod serve;
 mod solve;
 mod status;
 mod tenants;
+mod tokens;
 mod upload;
+mod watch;
 mod wire;
 
 pub use serve::{Config, ServeError, serve};

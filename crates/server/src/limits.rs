@@ -38,6 +38,19 @@ pub(crate) const ECHO_BYTES_MAX: usize = 80;
 
 /// Finished ranges read at a time.
 pub(crate) const RANGES_READ_MAX: usize = 64;
+/// Ranges above the watermark that a stream keeps apart, and so the length of its resume tokens: at most 4 KB.
+pub(crate) const RESUME_RANGES_MAX: usize = 256;
+/// Batches on a page of a list, where none is asked for.
+pub(crate) const PAGE_BATCHES_DEFAULT: usize = 50;
+/// Batches on a page of a list, at the most.
+pub(crate) const PAGE_BATCHES_MAX: usize = 1_000;
+/// Least time between two messages of a watch, where none is asked for.
+pub(crate) const WATCH_INTERVAL_DEFAULT: Duration = Duration::from_secs(1);
+/// What may be asked for.
+pub(crate) const WATCH_INTERVALS: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(100)..=Duration::from_secs(60);
+/// Jobs of a cancelled batch that one statement drops.
+pub(crate) const DROPPED_MAX: usize = 10_000;
 /// Messages made ahead for one slow reader.
 pub(crate) const MESSAGES_AHEAD_MAX: usize = 2;
 /// A stream looks again after this, whatever notifications say; twice as long after each look that found nothing.

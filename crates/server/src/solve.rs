@@ -4,7 +4,7 @@
 //! everything before it reads anything is served as well.
 
 use proto::v1::{self, solve_request::Request as Asked, solver_service_server::SolverService};
-use store::{Created, TenantId};
+use store::{Created, Progress, TenantId};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming, metadata::MetadataMap};
@@ -13,8 +13,10 @@ use crate::{
     batches::Shared,
     delivery::{Cut, Delivery, Event, Outlet, Wanted},
     intake::{self, PackedPuzzles},
+    intervals::Delivered,
     limits::MESSAGES_AHEAD_MAX,
     status::Refusal,
+    tokens,
     upload::UploadEnd,
     wire,
 };
@@ -38,7 +40,7 @@ impl SolverService for Solver {
         let shared = self.0.clone();
         // The answer's headers go out at once: many clients send nothing before they have them.
         tokio::spawn(async move {
-            let outlet = Outlet { sender, message: solve_message, drain: shared.drain.clone() };
+            let outlet = Outlet { sender, drain: shared.drain.clone() };
             if let Err(cut) = run(&shared, &metadata, incoming, &outlet).await {
                 if matches!(cut, Cut::Gone | Cut::Transport(_)) {
                     tracing::info!("a Solve call was cut; its batch stays as it is");
@@ -52,12 +54,12 @@ impl SolverService for Solver {
 
 fn solve_message(event: Event) -> v1::SolveResponse {
     use v1::solve_response::Response as Outgoing;
-    let response = match event {
-        Event::Results(results) => Some(Outgoing::Results(results)),
-        Event::Quiet => None,
-        Event::End(batch) => Some(Outgoing::Batch(batch)),
+    let (response, resume_token) = match event {
+        Event::Results(results, token) => (Some(Outgoing::Results(results)), token),
+        Event::Quiet => (None, String::new()),
+        Event::Batch(batch, token) => (Some(Outgoing::Batch(batch)), token),
     };
-    v1::SolveResponse { response, resume_token: String::new() }
+    v1::SolveResponse { response, resume_token }
 }
 
 /// One call from its first message to its last.
@@ -80,10 +82,15 @@ async fn run(
     };
     tracing::info!(batch.id = batch.key.id(), batch.name, "batch created by a Solve call");
     let wakes = shared.waker.results(batch.key.id());
-    outlet.send(Event::End(shared.full(batch).await?)).await?;
+    let delivered = Delivered::up_to(0);
+    let resume_token = tokens::resume(&tokens::owner(&batch), &delivered);
+    let begin = Event::Batch(wire::batch(batch, Progress::default()), resume_token);
+    outlet.send(solve_message(begin)).await?;
 
-    let wanted = Wanted { from: 0, ordered: config.ordered, follow: true, packed: config.packed_results };
-    let delivery = Delivery { store: &shared.store, tenant, id: &new.name, wanted, outlet, wakes }.run();
+    let wanted = Wanted { delivered, ordered: config.ordered, follow: true, packed: config.packed_results };
+    let message = solve_message;
+    let delivery =
+        Delivery { store: &shared.store, tenant, id: &new.name, wanted, outlet, message, wakes }.run();
     let intake = take_in(shared, tenant, &new.name, first_chunk, incoming, outlet);
     let (mut delivery, mut intake) = (std::pin::pin!(delivery), std::pin::pin!(intake));
     tokio::select! {

@@ -29,6 +29,8 @@ pub(crate) enum Refusal {
     OffsetBeyondEnd { next_offset: u64 },
     /// Takes no more puzzles.
     BatchNotOpen { name: String, state: BatchState },
+    /// Deleting what has not ended.
+    BatchNotEnded { name: String, state: BatchState },
     /// Sealing with another count.
     CountMismatch { expected: u64, found: u64 },
     /// More puzzles than a batch may hold.
@@ -37,8 +39,6 @@ pub(crate) enum Refusal {
     Contended,
     /// Draining.
     Stopping,
-    /// Part of the contract, not of this version.
-    NotServedYet(&'static str),
     /// From the database.
     Store(store::Error),
     /// Stored bytes cannot be read.
@@ -92,6 +92,7 @@ impl From<Refusal> for Status {
                 reason("OFFSET_BEYOND_END", &[("next_offset", next_offset)]),
             ),
             Refusal::BatchNotOpen { name, state } => batch_not_open(&name, state),
+            Refusal::BatchNotEnded { name, state } => batch_not_ended(&name, state),
             Refusal::CountMismatch { expected, found } => count_mismatch(expected, found),
             Refusal::BatchFull => status(
                 Code::ResourceExhausted,
@@ -107,11 +108,6 @@ impl From<Refusal> for Status {
                 Code::Unavailable,
                 "this server is stopping; the batch is safe, go on at another server or here in a moment",
                 "SERVER_STOPPING",
-            ),
-            Refusal::NotServedYet(what) => status(
-                Code::Unimplemented,
-                format!("{what} is part of sudoku.v1, but not of this version of the server"),
-                reason("NOT_SERVED_YET", &[]),
             ),
             Refusal::Store(error) => database(&error),
             Refusal::Damaged(error) => {
@@ -145,15 +141,28 @@ fn batch_exists(name: &str) -> Status {
 }
 
 fn batch_not_open(name: &str, state: BatchState) -> Status {
-    let word = match state {
-        BatchState::Open => "open",
-        BatchState::Sealed => "sealed",
-        BatchState::Succeeded => "finished",
-        BatchState::Cancelling | BatchState::Cancelled => "cancelled",
-    };
+    let word = state_word(state);
     let mut details = reason("BATCH_NOT_OPEN", &[]);
     details.add_precondition_failure_violation("BATCH_STATE", name, format!("it is {word}"));
     status(Code::FailedPrecondition, format!("{name:?} is {word} and takes no more puzzles"), details)
+}
+
+fn batch_not_ended(name: &str, state: BatchState) -> Status {
+    let word = state_word(state);
+    let mut details = reason("BATCH_NOT_ENDED", &[]);
+    details.add_precondition_failure_violation("BATCH_STATE", name, format!("it is {word}"));
+    let text = format!("{name:?} is {word}; cancel it first, or delete it with force");
+    status(Code::FailedPrecondition, text, details)
+}
+
+fn state_word(state: BatchState) -> &'static str {
+    match state {
+        BatchState::Open => "open",
+        BatchState::Sealed => "sealed",
+        BatchState::Succeeded => "finished",
+        BatchState::Cancelling => "being cancelled",
+        BatchState::Cancelled => "cancelled",
+    }
 }
 
 fn count_mismatch(expected: u64, found: u64) -> Status {

@@ -1,6 +1,6 @@
 //! Wire to domain and back: the only place that knows both.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use prost_types::Timestamp;
 use proto::v1;
@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::{
     limits::{
         BATCH_ID_CHARS, DISPLAY_NAME_CHARS_MAX, LABEL_KEY_CHARS, LABEL_VALUE_CHARS_MAX, LABELS_MAX,
-        PRIORITY_MAX,
+        PAGE_BATCHES_DEFAULT, PAGE_BATCHES_MAX, PRIORITY_MAX, WATCH_INTERVAL_DEFAULT, WATCH_INTERVALS,
     },
     status::{Refusal, clip},
 };
@@ -143,6 +143,45 @@ pub(crate) fn signed(value: u64) -> i64 {
 pub(crate) fn unsigned(field: &'static str, value: i64) -> Result<u64, Refusal> {
     u64::try_from(value)
         .map_err(|_| Refusal::BadArgument { field, why: format!("must be 0 or more, not {value}") })
+}
+
+/// The states that a list is asked for.
+pub(crate) fn states(states: &[i32]) -> Result<Vec<BatchState>, Refusal> {
+    use v1::batch::State;
+    let state = |number: &i32| match State::try_from(*number) {
+        Ok(State::Open) => Ok(BatchState::Open),
+        Ok(State::Sealed) => Ok(BatchState::Sealed),
+        Ok(State::Succeeded) => Ok(BatchState::Succeeded),
+        Ok(State::Cancelling) => Ok(BatchState::Cancelling),
+        Ok(State::Cancelled) => Ok(BatchState::Cancelled),
+        Ok(State::Unspecified) | Err(_) => {
+            Err(Refusal::BadArgument { field: "states", why: format!("must be states, not {number}") })
+        }
+    };
+    states.iter().map(state).collect()
+}
+
+/// The length of a page.
+pub(crate) fn page_size(asked: i32) -> Result<usize, Refusal> {
+    match usize::try_from(asked) {
+        Ok(0) => Ok(PAGE_BATCHES_DEFAULT),
+        Ok(size) => Ok(size.min(PAGE_BATCHES_MAX)),
+        Err(_) => {
+            Err(Refusal::BadArgument { field: "page_size", why: format!("must be 0 or more, not {asked}") })
+        }
+    }
+}
+
+/// The least time between two messages of a watch.
+pub(crate) fn watch_interval(asked: Option<prost_types::Duration>) -> Result<Duration, Refusal> {
+    let Some(asked) = asked else { return Ok(WATCH_INTERVAL_DEFAULT) };
+    Duration::try_from(asked).ok().filter(|interval| WATCH_INTERVALS.contains(interval)).ok_or_else(|| {
+        let (least, most) = (WATCH_INTERVALS.start(), WATCH_INTERVALS.end());
+        Refusal::BadArgument {
+            field: "min_interval",
+            why: format!("must be {least:?} to {most:?}, not {asked}"),
+        }
+    })
 }
 
 /// A batch for the wire.

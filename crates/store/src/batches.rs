@@ -1,4 +1,4 @@
-//! Batches and tenants: create, find, seal, finish, and how far they are.
+//! Batches and tenants: create, find, list, seal, and how far they are.
 
 use std::collections::BTreeMap;
 
@@ -47,6 +47,17 @@ impl BatchState {
     #[must_use]
     pub fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Cancelled)
+    }
+
+    /// Its number in the database, the same as on the wire.
+    fn number(self) -> i16 {
+        match self {
+            Self::Open => 1,
+            Self::Sealed => 2,
+            Self::Succeeded => 3,
+            Self::Cancelling => 4,
+            Self::Cancelled => 5,
+        }
     }
 }
 
@@ -157,6 +168,52 @@ struct BatchRow {
     sealed_at: Option<OffsetDateTime>,
     ended_at: Option<OffsetDateTime>,
     expires_at: Option<OffsetDateTime>,
+    /// What [`Progress`] holds, in its order, where it was asked for.
+    sums: Option<Vec<i64>>,
+}
+
+impl BatchRow {
+    fn with_progress(mut self) -> Result<(Batch, Progress), Error> {
+        let sums = self.sums.take().unwrap_or_default();
+        let progress = Progress::of_sums(&sums)?;
+        Ok((self.try_into()?, progress))
+    }
+}
+
+impl Progress {
+    /// Of the sums that `batch.sql` and `list.sql` give.
+    fn of_sums(sums: &[i64]) -> Result<Self, Error> {
+        let &[
+            done,
+            unique,
+            multiple,
+            no_solution,
+            invalid,
+            undecided,
+            failed,
+            cancelled,
+            over_limit,
+            placements,
+        ] = sums
+        else {
+            return Err(Error::Unknown {
+                what: "number of sums",
+                value: sums.len().try_into().unwrap_or(i64::MAX),
+            });
+        };
+        Ok(Self {
+            done: unsigned(done)?,
+            unique: unsigned(unique)?,
+            multiple: unsigned(multiple)?,
+            no_solution: unsigned(no_solution)?,
+            invalid: unsigned(invalid)?,
+            undecided: unsigned(undecided)?,
+            failed: unsigned(failed)?,
+            cancelled: unsigned(cancelled)?,
+            over_limit: unsigned(over_limit)?,
+            placements: unsigned(placements)?,
+        })
+    }
 }
 
 impl TryFrom<BatchRow> for Batch {
@@ -232,7 +289,8 @@ impl Store {
             values ((extract(epoch from now())::bigint / 86400)::int, $1, $2, $3, $4, $5, $6, $7)
             on conflict do nothing
             returning id, part, name, state, placement_limit, priority, display_name,
-                labels as "labels: Json<BTreeMap<String, String>>", puzzle_count, created_at, sealed_at, ended_at, expires_at
+                labels as "labels: Json<BTreeMap<String, String>>", puzzle_count, created_at, sealed_at, ended_at, expires_at,
+                null::bigint[] as sums
             "#,
             tenant.0,
             new.name,
@@ -262,7 +320,8 @@ impl Store {
             BatchRow,
             r#"
             select id, part, name, state, placement_limit, priority, display_name,
-                labels as "labels: Json<BTreeMap<String, String>>", puzzle_count, created_at, sealed_at, ended_at, expires_at
+                labels as "labels: Json<BTreeMap<String, String>>", puzzle_count, created_at, sealed_at, ended_at, expires_at,
+                null::bigint[] as sums
             from batch
             where tenant_id = $1 and (name = $2 or request_id = $3) and deleted_at is null
             order by request_id is not distinct from $3 desc
@@ -285,7 +344,8 @@ impl Store {
             BatchRow,
             r#"
             select id, part, name, state, placement_limit, priority, display_name,
-                labels as "labels: Json<BTreeMap<String, String>>", puzzle_count, created_at, sealed_at, ended_at, expires_at
+                labels as "labels: Json<BTreeMap<String, String>>", puzzle_count, created_at, sealed_at, ended_at, expires_at,
+                null::bigint[] as sums
             from batch
             where tenant_id = $1 and name = $2 and deleted_at is null
             "#,
@@ -298,24 +358,36 @@ impl Store {
         .try_into()
     }
 
-    /// How far a batch is.
+    /// Finds a tenant's batch by its name, with how far it is, both as of one moment.
+    ///
+    /// # Errors
+    /// [`Error::BatchNotFound`], [`Error::Database`].
+    pub async fn batch_progress(&self, tenant: TenantId, name: &str) -> Result<(Batch, Progress), Error> {
+        sqlx::query_file_as!(BatchRow, "queries/batch.sql", tenant.0, name)
+            .fetch_optional(&self.pool)
+            .await?
+            .ok_or(Error::BatchNotFound)?
+            .with_progress()
+    }
+
+    /// A page of a tenant's batches, newest first, each with how far it is: those older than the batch of number `before`, in one of `states`
+    /// (none: in any), at most `batches_max`.
     ///
     /// # Errors
     /// [`Error::Database`].
-    pub async fn progress(&self, key: BatchKey) -> Result<Progress, Error> {
-        let row = sqlx::query_file!("queries/progress.sql", key.part, key.id).fetch_one(&self.pool).await?;
-        Ok(Progress {
-            done: unsigned(row.done)?,
-            unique: unsigned(row.unique)?,
-            multiple: unsigned(row.multiple)?,
-            no_solution: unsigned(row.no_solution)?,
-            invalid: unsigned(row.invalid)?,
-            undecided: unsigned(row.undecided)?,
-            failed: unsigned(row.failed)?,
-            cancelled: unsigned(row.cancelled)?,
-            over_limit: unsigned(row.over_limit)?,
-            placements: unsigned(row.placements)?,
-        })
+    pub async fn list(
+        &self,
+        tenant: TenantId,
+        before: Option<i64>,
+        states: &[BatchState],
+        batches_max: usize,
+    ) -> Result<Vec<(Batch, Progress)>, Error> {
+        let states: Vec<i16> = states.iter().map(|state| state.number()).collect();
+        let limit = i64::try_from(batches_max).unwrap_or(i64::MAX);
+        let rows = sqlx::query_file_as!(BatchRow, "queries/list.sql", tenant.0, before, &states, limit)
+            .fetch_all(&self.pool)
+            .await?;
+        rows.into_iter().map(BatchRow::with_progress).collect()
     }
 
     /// Closes an open batch at exactly `puzzle_count` puzzles. Returns whether it did; `false`: it is not open, or not at that
@@ -333,26 +405,5 @@ impl Store {
         .execute(&self.pool)
         .await?;
         Ok(done.rows_affected() == 1)
-    }
-
-    /// Ends a sealed batch if it has no job left; gives its number and name if it did. Call it on a
-    /// [`crate::Durability::Synchronous`] store: its commit makes all earlier results durable.
-    ///
-    /// # Errors
-    /// [`Error::Database`].
-    pub async fn finish(&self, id: i64) -> Result<Option<(i64, String)>, Error> {
-        let row = sqlx::query_file!("queries/finish.sql", id).fetch_optional(&self.pool).await?;
-        Ok(row.map(|row| (row.id, row.name)))
-    }
-
-    /// Ends sealed batches that have no job left, at most `batches_max`: those whose last worker died before it could. As
-    /// [`Store::finish`] otherwise.
-    ///
-    /// # Errors
-    /// [`Error::Database`].
-    pub async fn finish_any(&self, batches_max: usize) -> Result<Vec<(i64, String)>, Error> {
-        let limit = i64::try_from(batches_max).unwrap_or(i64::MAX);
-        let rows = sqlx::query_file!("queries/finish_any.sql", limit).fetch_all(&self.pool).await?;
-        Ok(rows.into_iter().map(|row| (row.id, row.name)).collect())
     }
 }

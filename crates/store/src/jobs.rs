@@ -1,4 +1,4 @@
-//! Jobs: claim under a lease, prolong it, complete under its fence, give it back, put back what has expired.
+//! Jobs: claim under a lease, prolong it, complete under its fence, give it back.
 
 use std::{fmt, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
 
 /// A worker process, by the uuid of its start: never used again, so no later process inherits its leases.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct WorkerId(Uuid);
+pub struct WorkerId(pub(crate) Uuid);
 
 impl WorkerId {
     /// A fresh one.
@@ -48,6 +48,8 @@ pub struct Job {
     pub key: JobKey,
     /// Placements counted at the most for one puzzle; 0: none.
     pub placement_limit: u64,
+    /// Its batch is being cancelled: nothing of it is wanted any more.
+    pub is_cancelled: bool,
     /// The stored pieces that touch the range, in order; they may reach beyond it on both sides.
     pub pieces: Vec<StoredPiece>,
 }
@@ -83,13 +85,31 @@ pub struct Completion {
 }
 
 impl Store {
-    /// Leases up to `jobs_max` ready jobs.
+    /// Leases up to `jobs_max` ready jobs that no death is blamed on.
     ///
     /// # Errors
     /// [`Error::Database`].
     pub async fn claim(&self, worker: WorkerId, jobs_max: usize, lease: Duration) -> Result<Vec<Job>, Error> {
+        self.claim_kind(worker, jobs_max, lease, false).await
+    }
+
+    /// Leases a ready job whose owner has died over it. Call it only while the process holds no other lease.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn claim_blamed(&self, worker: WorkerId, lease: Duration) -> Result<Option<Job>, Error> {
+        Ok(self.claim_kind(worker, 1, lease, true).await?.pop())
+    }
+
+    async fn claim_kind(
+        &self,
+        worker: WorkerId,
+        jobs_max: usize,
+        lease: Duration,
+        blamed: bool,
+    ) -> Result<Vec<Job>, Error> {
         let limit = i64::try_from(jobs_max).unwrap_or(i64::MAX);
-        let rows = sqlx::query_file!("queries/claim.sql", limit, worker.0, lease.as_secs_f64())
+        let rows = sqlx::query_file!("queries/claim.sql", limit, worker.0, lease.as_secs_f64(), blamed)
             .fetch_all(&self.pool)
             .await?;
         let mut jobs: Vec<Job> = Vec::with_capacity(jobs_max);
@@ -102,7 +122,7 @@ impl Store {
             };
             if jobs.last().is_none_or(|job| job.key != key) {
                 let placement_limit = unsigned(row.placement_limit)?;
-                jobs.push(Job { key, placement_limit, pieces: Vec::new() });
+                jobs.push(Job { key, placement_limit, is_cancelled: row.cancelled, pieces: Vec::new() });
             }
             if let (Some(lo), Some(hi), Some(format), Some(data), Some(job)) =
                 (row.piece_lo, row.piece_hi, row.format, row.data, jobs.last_mut())
@@ -211,25 +231,6 @@ impl Store {
         .execute(&self.pool)
         .await?;
         Ok(done.rows_affected() == 1)
-    }
-
-    /// Puts back the jobs whose lease has ended, at most `jobs_max`; returns them with the attempt that was lost.
-    ///
-    /// # Errors
-    /// [`Error::Database`].
-    pub async fn expire(&self, jobs_max: usize) -> Result<Vec<JobKey>, Error> {
-        let limit = i64::try_from(jobs_max).unwrap_or(i64::MAX);
-        let rows = sqlx::query_file!("queries/expire.sql", limit).fetch_all(&self.pool).await?;
-        rows.into_iter()
-            .map(|row| {
-                Ok(JobKey {
-                    batch_id: row.batch_id,
-                    lo: unsigned(row.lo)?,
-                    hi: unsigned(row.hi)?,
-                    attempt: row.attempt,
-                })
-            })
-            .collect()
     }
 }
 

@@ -7,6 +7,8 @@
 mod batches;
 mod chunks;
 mod connect;
+mod deaths;
+mod ends;
 mod error;
 mod jobs;
 mod migrate;
@@ -17,6 +19,8 @@ mod wake;
 pub use batches::{Batch, BatchKey, BatchState, Created, NewBatch, Progress, TenantId};
 pub use chunks::{Append, CHUNK_PUZZLES_MAX, Chunk};
 pub use connect::{Config, Durability, Store};
+pub use deaths::{Expired, Look};
+pub use ends::{Ended, Purged};
 pub use error::Error;
 pub use jobs::{Completion, Job, JobKey, OutcomeCounts, WorkerId};
 pub use pieces::{Piece, StoredPiece};

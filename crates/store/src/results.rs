@@ -13,8 +13,10 @@ pub struct ResultRange {
     pub lo: u64,
     /// Index after its last puzzle.
     pub hi: u64,
-    /// Puzzles in it that were cancelled. All of them: the range has no pieces.
+    /// Puzzles in it that were cancelled. All of them: the range needs no pieces.
     pub cancelled: u64,
+    /// Puzzles in it that failed. All of them: the range needs no pieces.
+    pub failed: u64,
 }
 
 impl Store {
@@ -32,7 +34,7 @@ impl Store {
         let lowest = signed(from.saturating_sub(CHUNK_PUZZLES_MAX as u64));
         let limit = i64::try_from(ranges_max).unwrap_or(i64::MAX);
         let rows = sqlx::query!(
-            "select lo, hi, cancelled_count from result
+            "select lo, hi, cancelled_count, failed_count from result
              where part = $1 and batch_id = $2 and lo >= $3 and hi > $4
              order by lo
              limit $5",
@@ -50,6 +52,7 @@ impl Store {
                     lo: unsigned(row.lo)?,
                     hi: unsigned(row.hi)?,
                     cancelled: unsigned(row.cancelled_count.into())?,
+                    failed: unsigned(row.failed_count.into())?,
                 })
             })
             .collect()

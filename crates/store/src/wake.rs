@@ -12,6 +12,7 @@ use crate::{Error, Store};
 
 const JOB_CHANNEL: &str = "sudoku_job";
 const RESULT_CHANNEL: &str = "sudoku_result";
+const CANCEL_CHANNEL: &str = "sudoku_cancel";
 /// Wakes that a slow waiter may be behind; beyond that it is told to look anyway.
 const BACKLOG_MAX: usize = 256;
 /// Pause before a lost LISTEN connection is tried again.
@@ -24,6 +25,8 @@ enum Wake {
     Jobs,
     /// This batch has new results, or ended.
     Results(i64),
+    /// A batch is being cancelled.
+    Cancels,
     /// Something may have been missed.
     All,
 }
@@ -54,6 +57,12 @@ impl Waker {
     #[must_use]
     pub fn jobs(&self) -> Wakes {
         Wakes { receiver: self.sender.subscribe(), wanted: Wake::Jobs }
+    }
+
+    /// Arms a waiter for batches that are being cancelled.
+    #[must_use]
+    pub fn cancels(&self) -> Wakes {
+        Wakes { receiver: self.sender.subscribe(), wanted: Wake::Cancels }
     }
 
     /// Arms a waiter for a batch's results and its end.
@@ -117,11 +126,12 @@ async fn listen_once(store: &Store, sender: &broadcast::Sender<Wake>) -> Result<
     let mut listener = PgListener::connect_with(&store.pool).await?;
     // Off: a broken connection must be seen here, since what was sent meanwhile is lost.
     listener.eager_reconnect(false);
-    listener.listen_all([JOB_CHANNEL, RESULT_CHANNEL]).await?;
+    listener.listen_all([JOB_CHANNEL, RESULT_CHANNEL, CANCEL_CHANNEL]).await?;
     wake_all(sender);
     while let Some(notification) = listener.try_recv().await? {
         let wake = match notification.channel() {
             JOB_CHANNEL => Wake::Jobs,
+            CANCEL_CHANNEL => Wake::Cancels,
             _ => notification.payload().parse().map_or(Wake::All, Wake::Results),
         };
         // No receiver is no error: nobody waits just now.

@@ -30,17 +30,29 @@ impl Lane {
         Self { shared, thread }
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     /// Works until the worker is stopping, or its thread is gone.
     pub(crate) async fn run(self) {
         let shared = &self.shared;
         let mut wakes = shared.waker.jobs();
         while !shared.is_stopping() {
+            // Not while a blamed job has the process for itself.
+            let together = tokio::select! {
+                together = shared.room.read() => together,
+                () = shared.stopping() => return,
+            };
             wakes.arm();
             match shared.store.claim(shared.id, 1, shared.config.lease).await {
-                Ok(jobs) if jobs.is_empty() => tokio::select! {
-                    _ = wakes.wait(IDLE_POLL) => {}
-                    () = shared.stopping() => {}
-                },
+                Ok(jobs) if jobs.is_empty() => {
+                    drop(together);
+                    tokio::select! {
+                        _ = wakes.wait(IDLE_POLL) => {}
+                        () = shared.stopping() => {}
+                    }
+                }
                 Ok(jobs) => {
                     for job in jobs {
                         if !self.work(job).await {
@@ -49,6 +61,7 @@ impl Lane {
                     }
                 }
                 Err(error) => {
+                    drop(together);
                     tracing::warn!(worker.id = %shared.id, %error, "cannot claim; trying again");
                     tokio::select! {
                         () = tokio::time::sleep(RETRY_PAUSE) => {}
@@ -60,7 +73,7 @@ impl Lane {
     }
 
     /// One lease, from claim to its end. Returns whether the lane can go on.
-    async fn work(&self, job: Job) -> bool {
+    pub(crate) async fn work(&self, job: Job) -> bool {
         let shared = &self.shared;
         let key = job.key;
         let held = shared.leases.hold(key);
@@ -71,9 +84,13 @@ impl Lane {
             lease.attempt = key.attempt,
             "claimed"
         );
+        if job.is_cancelled {
+            self.put_back(key).await;
+            return true;
+        }
         match self.solve(job, Slice::new(Arc::clone(&held.stop))).await {
             Some(Ok(Some(completion))) => self.complete(key, completion).await,
-            Some(Ok(None)) => self.give_back(key).await,
+            Some(Ok(None)) => self.put_back(key).await,
             Some(Err(error)) => {
                 tracing::error!(batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, %error, "a job's puzzles cannot be read");
                 self.hold_back(key).await;
@@ -83,6 +100,10 @@ impl Lane {
                 self.give_back(key).await;
                 return false;
             }
+        }
+        if held.stop.is_raised() && !shared.is_stopping() {
+            // Perhaps by a cancel: then what was put back is not wanted by anyone.
+            shared.drop_cancelled(key.batch_id).await;
         }
         true
     }
@@ -106,12 +127,18 @@ impl Lane {
         let whole = completion.mid == key.hi;
         let give_up = Instant::now() + shared.config.lease;
         let mut is_repeat = false;
+        // What says that a puzzle has no answer is for good, so it waits for the disk.
+        let for_good = completion.counts.undecided + completion.counts.failed > 0;
+        let store = if for_good { &shared.durable } else { &shared.store };
         loop {
-            match shared.store.complete(shared.id, key, completion.clone()).await {
+            match store.complete(shared.id, key, completion.clone()).await {
                 Ok(()) => break,
-                // The first try may have been stored although its answer was lost: tell the streams, they will see.
-                Err(Error::LeaseLost) if is_repeat => break,
                 Err(Error::LeaseLost) => {
+                    shared.acquit(key).await;
+                    if is_repeat {
+                        // The first try may have been stored although its answer was lost: tell the streams, they will see.
+                        break;
+                    }
                     tracing::warn!(
                         batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, lease.attempt = key.attempt, worker.id = %shared.id,
                         "a late completion was refused: the lease was lost, the work is thrown away"
@@ -135,21 +162,10 @@ impl Lane {
             }
         }
         if whole {
-            self.finish(key.batch_id).await;
+            shared.finish(key.batch_id).await;
         }
         // Once, after the end if this was it: the next notice of the same batch may be held back for a moment.
         shared.notices.results(key.batch_id);
-    }
-
-    /// Ends the batch if this was its last job. Upkeep does the same later if this fails.
-    async fn finish(&self, batch_id: i64) {
-        match self.shared.durable.finish(batch_id).await {
-            Ok(None) => {}
-            Ok(Some((id, name))) => tracing::info!(batch.id = id, batch.name = name, "batch finished"),
-            Err(error) => {
-                tracing::warn!(batch.id = batch_id, %error, "cannot look whether the batch is finished");
-            }
-        }
     }
 
     /// Leaves a job that cannot be done just now alone for a while: given back, it would be claimed again at once, before all others.
@@ -159,10 +175,33 @@ impl Lane {
         }
     }
 
+    /// A lease of which nothing was done: dropped if its batch is being cancelled, otherwise given back.
+    async fn put_back(&self, key: JobKey) {
+        let shared = &self.shared;
+        match shared.durable.drop_held(shared.id, key).await {
+            Ok(true) => {
+                shared.finish(key.batch_id).await;
+                shared.notices.results(key.batch_id);
+            }
+            Ok(false) => self.give_back(key).await,
+            Err(error) => {
+                tracing::warn!(batch.id = key.batch_id, job.lo = key.lo, %error, "cannot look whether a batch is being cancelled");
+                self.give_back(key).await;
+            }
+        }
+    }
+
     async fn give_back(&self, key: JobKey) {
         let shared = &self.shared;
         let released = tokio::time::timeout(GIVE_BACK_MAX, shared.store.release(shared.id, &[key])).await;
         match released {
+            Ok(Ok(0)) => {
+                tracing::warn!(
+                    batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, lease.attempt = key.attempt, worker.id = %shared.id,
+                    "a lease was lost before anything of it was done"
+                );
+                shared.acquit(key).await;
+            }
             Ok(Ok(_)) => {
                 tracing::info!(batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, worker.id = %shared.id, "lease given back");
             }

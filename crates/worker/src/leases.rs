@@ -37,8 +37,8 @@ impl Leases {
         self.lock().flags.keys().copied().collect()
     }
 
-    /// Stops the search of a lease that was lost.
-    pub(crate) fn lost(&self, key: JobKey) {
+    /// Stops the search of a lease that was lost, or that nobody wants any more.
+    pub(crate) fn stop(&self, key: JobKey) {
         if let Some(flag) = self.lock().flags.get(&key) {
             flag.raise();
         }

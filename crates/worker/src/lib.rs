@@ -2,28 +2,38 @@
 //!
 //! Who does what: one *lane* a solver thread claims, hands over, completes (`lane.rs`); the *heartbeat* prolongs leases from a thread
 //! and a connection of its own, so that neither solving nor a slow statement can starve it (`heartbeat.rs`); *upkeep* puts back what
-//! dead workers held and ends finished batches (`upkeep.rs`); *notices* tell waiting streams, a few times a second (`notices.rs`).
+//! dead workers held and ends batches (`upkeep.rs`); *quarantine* has jobs over which workers have died run alone (`quarantine.rs`);
+//! *cancels* stops what nobody wants any more (`cancels.rs`); *notices* tell waiting streams, a few times a second (`notices.rs`).
 #![forbid(unsafe_code)]
 
+mod cancels;
 mod heartbeat;
+#[cfg(debug_assertions)]
+mod hooks;
 mod lane;
 mod leases;
 mod notices;
+mod quarantine;
 mod slice;
 mod solver_thread;
 mod upkeep;
 
 use std::{sync::Arc, time::Duration};
 
-use store::{Durability, Error, Store, Waker, WorkerId};
-use tokio::{sync::watch, task::JoinSet};
+use store::{BatchState, Durability, Ended, Error, JobKey, Store, Waker, WorkerId};
+use tokio::{
+    sync::{Notify, RwLock, watch},
+    task::JoinSet,
+};
 
 use crate::{
     heartbeat::Heartbeat, lane::Lane, leases::Leases, notices::Notices, solver_thread::SolverThread,
 };
 
-/// Connections beyond one a lane: the listener and the notices.
-const CONNECTIONS_EXTRA: u32 = 2;
+/// Connections beyond one a lane: the listener, the notices, the quarantine and the look for cancels.
+const CONNECTIONS_EXTRA: u32 = 4;
+/// Jobs of a cancelled batch that one statement drops.
+const DROPPED_MAX: u32 = 10_000;
 /// How long telling the streams of the last results may take.
 const FLUSH_MAX: Duration = Duration::from_millis(300);
 /// Connections for what must be durable at once: upkeep and finishing.
@@ -73,6 +83,10 @@ pub(crate) struct Shared {
     pub(crate) waker: Waker,
     pub(crate) leases: Arc<Leases>,
     pub(crate) notices: Notices,
+    /// Read by every lane while it has a job; written by the quarantine, which thereby is alone.
+    pub(crate) room: RwLock<()>,
+    /// Says that blamed jobs wait.
+    pub(crate) blamed: Notify,
     pub(crate) stopping: watch::Receiver<bool>,
 }
 
@@ -107,7 +121,8 @@ impl Worker {
     /// [`WorkError`]: a part of the worker has ended by itself, and the others were stopped.
     pub async fn run(self, stop: impl Future<Output = Stop>) -> Result<(), WorkError> {
         let Self { config, id, store, durable } = self;
-        let threads: Vec<SolverThread> = (0..config.threads)
+        // One more than asked: the quarantine's, which solves only while the others do not.
+        let mut threads: Vec<SolverThread> = (0..=config.threads)
             .map(SolverThread::start)
             .collect::<Result<_, _>>()
             .map_err(WorkError::Thread)?;
@@ -122,15 +137,22 @@ impl Worker {
             id,
             store,
             durable,
+            room: RwLock::new(()),
+            blamed: Notify::new(),
             stopping,
         });
         tracing::info!(worker.id = %id, threads = shared.config.threads, database = shared.store.database(), "working");
 
         let mut lanes = JoinSet::new();
+        if let Some(thread) = threads.pop() {
+            lanes.spawn(quarantine::run(Lane::new(Arc::clone(&shared), thread)));
+        }
         for thread in threads {
             lanes.spawn(Lane::new(Arc::clone(&shared), thread).run());
         }
-        let upkeep = tokio::spawn(upkeep::run(Arc::clone(&shared)));
+        let mut others = JoinSet::new();
+        others.spawn(upkeep::run(Arc::clone(&shared)));
+        others.spawn(cancels::run(Arc::clone(&shared)));
         let (grace, ended) = tokio::select! {
             stop = stop => match stop {
                 Stop::Graceful => (shared.config.grace, Ok(())),
@@ -144,7 +166,7 @@ impl Worker {
         if tokio::time::timeout(FLUSH_MAX, shared.notices.flush()).await.is_err() {
             tracing::debug!("streams could not be told of the last results; they will look by themselves");
         }
-        upkeep.abort();
+        others.abort_all();
         heartbeat.stop();
         ended
     }
@@ -175,6 +197,54 @@ impl Shared {
         }
     }
 
+    /// Ends the batch if it has no job left. Upkeep does the same later if this fails.
+    pub(crate) async fn finish(&self, batch_id: i64) {
+        match self.durable.finish(batch_id).await {
+            Ok(None) => {}
+            Ok(Some(ended)) => tell_end(&ended),
+            Err(error) => {
+                tracing::warn!(batch.id = batch_id, %error, "cannot look whether the batch is finished");
+            }
+        }
+    }
+
+    /// If the batch is being cancelled: drops what nobody holds of it, and ends it if that was all. Upkeep does the same later if this fails.
+    pub(crate) async fn drop_cancelled(&self, batch_id: i64) {
+        let mut dropped_in_all = 0;
+        loop {
+            match self.durable.drop_cancelled(batch_id, DROPPED_MAX as usize).await {
+                Ok(dropped) => {
+                    dropped_in_all += dropped;
+                    if dropped < DROPPED_MAX.into() {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(batch.id = batch_id, %error, "the jobs of a cancelled batch could not be dropped; upkeep tries again");
+                    return;
+                }
+            }
+        }
+        if dropped_in_all > 0 {
+            tracing::info!(batch.id = batch_id, jobs = dropped_in_all, "jobs of a cancelled batch dropped");
+            self.finish(batch_id).await;
+            self.notices.results(batch_id);
+        }
+    }
+
+    /// Says of a lease that was lost that its owner, this worker, is alive: then no death is blamed on its job.
+    pub(crate) async fn acquit(&self, lost: JobKey) {
+        match self.store.acquit(self.id, lost).await {
+            Ok(0) => {}
+            Ok(jobs) => {
+                tracing::info!(batch.id = lost.batch_id, job.lo = lost.lo, jobs, worker.id = %self.id, "a death was taken back: this worker is alive");
+            }
+            Err(error) => {
+                tracing::debug!(batch.id = lost.batch_id, job.lo = lost.lo, %error, "a death could not be taken back");
+            }
+        }
+    }
+
     pub(crate) fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
     }
@@ -184,5 +254,13 @@ impl Shared {
         let mut stopping = self.stopping.clone();
         // An error means that the worker is gone altogether: stop as well.
         stopping.wait_for(|stopping| *stopping).await.ok();
+    }
+}
+
+pub(crate) fn tell_end(ended: &Ended) {
+    if ended.state == BatchState::Cancelled {
+        tracing::info!(batch.id = ended.id, batch.name = ended.name, "batch cancelled");
+    } else {
+        tracing::info!(batch.id = ended.id, batch.name = ended.name, "batch finished");
     }
 }

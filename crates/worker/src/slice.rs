@@ -96,7 +96,12 @@ fn guarded(
     batch_id: i64,
     index: u64,
 ) -> Result<Verdict, Stopped> {
-    catch_unwind(AssertUnwindSafe(|| answer(givens, limit, stop))).unwrap_or_else(|_| {
+    let answer = || {
+        #[cfg(debug_assertions)]
+        crate::hooks::before(givens);
+        answer(givens, limit, stop)
+    };
+    catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_| {
         tracing::error!(batch.id = batch_id, index, "the solver panicked on this puzzle: it is FAILED");
         Ok(Verdict::Failed)
     })
@@ -173,7 +178,12 @@ mod tests {
     }
 
     fn job(lo: u64, hi: u64, pieces: Vec<StoredPiece>) -> Job {
-        Job { key: JobKey { batch_id: 1, lo, hi, attempt: 1 }, placement_limit: 10_000, pieces }
+        Job {
+            key: JobKey { batch_id: 1, lo, hi, attempt: 1 },
+            placement_limit: 10_000,
+            is_cancelled: false,
+            pieces,
+        }
     }
 
     fn solve_all(job: &Job) -> Result<Option<Completion>, Damaged> {

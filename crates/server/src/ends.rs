@@ -1,0 +1,64 @@
+//! Cancelling and deleting batches.
+
+use proto::v1;
+use store::{Batch, BatchState};
+use tonic::metadata::MetadataMap;
+
+use crate::{batches::Shared, limits::DROPPED_MAX, status::Refusal, wire};
+
+impl Shared {
+    pub(crate) async fn cancel(
+        &self,
+        metadata: &MetadataMap,
+        request: v1::CancelBatchRequest,
+    ) -> Result<v1::CancelBatchResponse, Refusal> {
+        let id = wire::batch_id(&request.name)?;
+        let tenant = self.owner(metadata, &request.name).await?;
+        let batch = self.batch(tenant, id).await?;
+        if self.store.cancel(batch.key).await? {
+            tracing::info!(batch.id = batch.key.id(), batch.name, "batch is being cancelled");
+        }
+        self.drop_jobs(&batch).await?;
+        // After that every puzzle without an outcome is in a worker's hands.
+        let found = self.store.batch_progress(tenant, id).await;
+        let (batch, progress) = found.map_err(|error| Refusal::of_batch(error, id))?;
+        let stopping = match batch.state {
+            BatchState::Cancelling => batch.puzzle_count - progress.done,
+            _ => 0,
+        };
+        Ok(v1::CancelBatchResponse {
+            done_count: wire::signed(progress.done - progress.cancelled),
+            stopping_count: wire::signed(stopping),
+            dropped_count: wire::signed(progress.cancelled),
+            batch: Some(wire::batch(batch, progress)),
+        })
+    }
+
+    pub(crate) async fn delete(
+        &self,
+        metadata: &MetadataMap,
+        request: v1::DeleteBatchRequest,
+    ) -> Result<(), Refusal> {
+        let id = wire::batch_id(&request.name)?;
+        let tenant = self.owner(metadata, &request.name).await?;
+        let batch = self.batch(tenant, id).await?;
+        if !self.store.delete(batch.key, request.force).await? {
+            // Gone meanwhile, or not ended.
+            let batch = self.batch(tenant, id).await?;
+            return Err(Refusal::BatchNotEnded { name: wire::batch_name(id), state: batch.state });
+        }
+        tracing::info!(batch.id = batch.key.id(), batch.name, "batch deleted");
+        self.drop_jobs(&batch).await
+    }
+
+    /// Drops the jobs of a batch that is being cancelled, as far as no worker holds them, and ends it if that was all. Of any other batch: nothing.
+    async fn drop_jobs(&self, batch: &Batch) -> Result<(), Refusal> {
+        let id = batch.key.id();
+        while self.store.drop_cancelled(id, DROPPED_MAX).await? == DROPPED_MAX as u64 {}
+        if let Some(ended) = self.store.finish(id).await? {
+            tracing::info!(batch.id = id, batch.name = ended.name, state = ?ended.state, "batch ended");
+        }
+        self.store.notify_results(&[id]).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! What is left when a worker falls silent: its leases run out, and whoever had begun a job is counted as dead over it.
+//!
+//! A death blames every job that its process had begun, guilty or not. A blamed job is cut into ever smaller parts and runs alone in its process
+//! ([`Store::claim_blamed`]), so that the next deaths find the one puzzle that causes them; that one is FAILED and all others are answered. A worker that was only
+//! silent takes its death back ([`Store::acquit`]).
+
+use std::time::Duration;
+
+use crate::{
+    Error, JobKey, Store, WorkerId,
+    batches::{signed, unsigned},
+};
+
+/// Parts that a job is cut into after the first death over it.
+const PARTS: i64 = 64;
+/// Deaths over a puzzle, the last of them while it alone was leased, after which it is FAILED.
+const DEATHS_MAX: i16 = 3;
+
+/// A job whose lease has run out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Expired {
+    /// Its range as it was leased, with the attempt that was lost.
+    pub key: JobKey,
+    /// Owners that died over it so far.
+    pub deaths: i16,
+    /// It was a single puzzle's last chance: the puzzle is FAILED, the job gone.
+    pub failed: bool,
+}
+
+/// What there is to see to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Look {
+    /// Jobs wait for a process that has no other lease.
+    pub any_blamed: bool,
+    /// Until the first lease ends, if there is any.
+    pub lease_left: Option<Duration>,
+    /// Batches that are being cancelled, the first of them.
+    pub cancelling: Vec<i64>,
+    /// Deleted batches have rows left.
+    pub any_deleted: bool,
+}
+
+impl Store {
+    /// Puts back the jobs whose lease has ended, at most `jobs_max`, cut smaller if their owner had begun them; fails those that are a single puzzle at its
+    /// third death. Does nothing in the first moments (`restart_grace`) of a database that was restarted: while it was away no lease could be
+    /// prolonged. Call it on a [`crate::Durability::Synchronous`] store: FAILED is for good.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn expire(&self, jobs_max: usize, restart_grace: Duration) -> Result<Vec<Expired>, Error> {
+        let limit = i64::try_from(jobs_max).unwrap_or(i64::MAX);
+        let grace = restart_grace.as_secs_f64();
+        let rows = sqlx::query_file!("queries/expire.sql", limit, grace, PARTS, DEATHS_MAX)
+            .fetch_all(&self.pool)
+            .await?;
+        rows.into_iter()
+            .map(|row| {
+                let (lo, hi) = (unsigned(row.lo)?, unsigned(row.hi)?);
+                let key = JobKey { batch_id: row.batch_id, lo, hi, attempt: row.attempt };
+                Ok(Expired { key, deaths: row.deaths, failed: row.failed })
+            })
+            .collect()
+    }
+
+    /// Takes back the death that was counted for a worker when it lost this lease: it is alive. Returns how many jobs had it counted.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn acquit(&self, worker: WorkerId, lost: JobKey) -> Result<u64, Error> {
+        let done = sqlx::query_file!(
+            "queries/acquit.sql",
+            worker.0,
+            lost.batch_id,
+            signed(lost.lo),
+            signed(lost.hi)
+        )
+        .execute(&self.pool)
+        .await?;
+        Ok(done.rows_affected())
+    }
+
+    /// Looks what there is to see to; of batches that are being cancelled at most `batches_max`.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn look(&self, batches_max: usize) -> Result<Look, Error> {
+        let limit = i64::try_from(batches_max).unwrap_or(i64::MAX);
+        let row = sqlx::query_file!("queries/look.sql", limit).fetch_one(&self.pool).await?;
+        Ok(Look {
+            any_blamed: row.any_blamed,
+            lease_left: row.lease_left.map(|left| Duration::try_from_secs_f64(left).unwrap_or_default()),
+            cancelling: row.cancelling,
+            any_deleted: row.any_deleted,
+        })
+    }
+}

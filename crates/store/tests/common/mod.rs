@@ -1,0 +1,68 @@
+//! What the tests of the queue share.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test program uses some of it")]
+
+use std::{collections::BTreeMap, time::Duration};
+
+use e2e::Database;
+use store::{
+    Batch, Chunk, Completion, Config, Created, Durability, JobKey, NewBatch, OutcomeCounts, Piece, Store,
+    WorkerId,
+};
+
+pub const LEASE: Duration = Duration::from_secs(30);
+pub const NO_LEASE: Duration = Duration::ZERO;
+pub const FORMAT: i16 = 7;
+
+pub async fn store(database: &Database) -> Store {
+    let store = Store::connect(&Config {
+        url: database.url(),
+        connections_max: 12,
+        durability: Durability::Synchronous,
+        application_name: "test".to_owned(),
+    })
+    .await
+    .unwrap();
+    store.migrate().await.unwrap();
+    store
+}
+
+pub async fn batch(store: &Store, name: &str) -> Batch {
+    let tenant = store.tenant("default").await.unwrap();
+    let new = NewBatch {
+        name: name.to_owned(),
+        name_is_chosen: true,
+        request_id: None,
+        placement_limit: 10,
+        priority: 0,
+        display_name: String::new(),
+        labels: BTreeMap::new(),
+    };
+    match store.create_batch(tenant, &new).await.unwrap() {
+        Created::New(batch) => batch,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A chunk of `[lo, hi)` in two pieces that hold their own bounds.
+pub fn chunk(lo: u64, hi: u64) -> Chunk {
+    let middle = lo.midpoint(hi);
+    let piece = |lo: u64, hi: u64| Piece { lo, hi, data: format!("{lo}-{hi}").into_bytes() };
+    Chunk { pieces: vec![piece(lo, middle), piece(middle, hi)] }
+}
+
+pub fn completion(mid: u64, puzzles: i32) -> Completion {
+    let counts = OutcomeCounts { unique: puzzles, placements: 5, ..OutcomeCounts::default() };
+    let lo = mid - u64::try_from(puzzles).unwrap();
+    Completion { mid, counts, format: FORMAT, pieces: vec![Piece { lo, hi: mid, data: vec![1, 2, 3] }] }
+}
+
+pub async fn claim_one(store: &Store, worker: WorkerId, lease: Duration) -> JobKey {
+    let jobs = store.claim(worker, 1, lease).await.unwrap();
+    assert_eq!(jobs.len(), 1);
+    jobs[0].key
+}
+
+/// Expires without the grace after a restart; gives the leases.
+pub async fn expire(store: &Store) -> Vec<JobKey> {
+    store.expire(100, Duration::ZERO).await.unwrap().into_iter().map(|expired| expired.key).collect()
+}
