@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
-use crate::record::Limit;
+use crate::{lines::LineWriter, record::Limit};
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:50051";
 const DEFAULT_SERVER: &str = "http://127.0.0.1:50051";
@@ -37,8 +37,18 @@ pub(crate) enum Command {
     Migrate(Migrate),
     /// Submit puzzles to a server as one batch and print the results.
     Submit(Submit),
+    /// Print the results of a batch, from its beginning or from where another command stopped.
+    Results(Results),
+    /// Follow a batch as it goes on, until it has ended.
+    Watch(Watch),
+    /// List batches, newest first.
+    List(List),
     /// Show one batch and how far it is.
     Get(Get),
+    /// Stop what has not run yet of a batch. What is done stays.
+    Cancel(Cancel),
+    /// Remove a batch with its results.
+    Delete(Delete),
     /// Solve puzzles in this process: the same answers, without a server or a database.
     Solve(Solve),
     /// Make puzzles with exactly one solution.
@@ -176,6 +186,13 @@ pub(crate) struct Solving {
     pub(crate) summary: bool,
 }
 
+impl Solving {
+    /// How its results are written.
+    pub(crate) fn writer(&self) -> LineWriter {
+        LineWriter { format: self.output, limit: self.placement_limit.0 }
+    }
+}
+
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct Submit {
@@ -196,20 +213,126 @@ pub(crate) struct Submit {
     /// Name the batch, 4 to 63 of a-z, 0-9 and -. The same id and the same puzzles again are the same batch: a broken submit goes on this way.
     #[arg(long, value_name = "ID", value_parser = batch_id)]
     pub(crate) id: Option<String>,
+
+    /// Print only the results after those that this token stands for: an interrupted submit tells it.
+    #[arg(long, value_name = "TOKEN", requires = "id", conflicts_with_all = ["detach", "summary"])]
+    pub(crate) resume: Option<String>,
+}
+
+/// Which batch, where.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Batch {
+    /// The batch: its id, or batches/ID.
+    #[arg(value_name = "BATCH", value_parser = batch)]
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) server: Server,
+}
+
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Results {
+    #[command(flatten)]
+    pub(crate) batch: Batch,
+
+    /// How results are shown. An invalid puzzle has no line number here: only `submit` knows the file.
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) output: OutputFormat,
+
+    /// Go on after the results that this token stands for: an interrupted command tells it. It fits no other batch.
+    #[arg(long, value_name = "TOKEN", conflicts_with = "from")]
+    pub(crate) resume: Option<String>,
+
+    /// Begin at this index.
+    #[arg(long, value_name = "INDEX", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
+    pub(crate) from: Option<u64>,
+
+    /// Print results as they finish, not in order of index.
+    #[arg(long)]
+    pub(crate) as_finished: bool,
+
+    /// Print counts by outcome and the spread of the placements instead of the results.
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) summary: bool,
+}
+
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Watch {
+    #[command(flatten)]
+    pub(crate) batch: Batch,
+
+    /// Least seconds between two looks, 0.1 to 60.
+    #[arg(long, default_value = "1", value_name = "S", value_parser = watch_seconds)]
+    pub(crate) interval: Duration,
+
+    /// How the batch is shown: a bar on a terminal, one line a change elsewhere; or the proto's JSON, one line a change.
+    #[arg(long, value_enum, default_value_t = BatchFormat::Text)]
+    pub(crate) output: BatchFormat,
+}
+
+/// A state of a batch.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum State {
+    /// Takes puzzles.
+    Open,
+    /// Complete, being solved.
+    Sealed,
+    /// Every puzzle has an outcome.
+    Succeeded,
+    /// Being cancelled.
+    Cancelling,
+    /// Cancelled.
+    Cancelled,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct List {
+    #[command(flatten)]
+    pub(crate) server: Server,
+
+    /// Only batches in this state; may be repeated.
+    #[arg(long, value_enum, value_name = "STATE")]
+    pub(crate) state: Vec<State>,
+
+    /// Batches at the most.
+    #[arg(long, default_value_t = 50, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) limit: u32,
+
+    /// How they are shown: a table, or the proto's JSON on one line.
+    #[arg(long, value_enum, default_value_t = BatchFormat::Text)]
+    pub(crate) output: BatchFormat,
 }
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Get {
-    /// The batch: its id, or batches/ID.
-    #[arg(value_name = "BATCH", value_parser = batch)]
-    pub(crate) batch: String,
-
     #[command(flatten)]
-    pub(crate) server: Server,
+    pub(crate) batch: Batch,
 
     /// How the batch is shown.
     #[arg(long, value_enum, default_value_t = BatchFormat::Text)]
     pub(crate) output: BatchFormat,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Cancel {
+    #[command(flatten)]
+    pub(crate) batch: Batch,
+
+    /// How the answer is shown.
+    #[arg(long, value_enum, default_value_t = BatchFormat::Text)]
+    pub(crate) output: BatchFormat,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Delete {
+    #[command(flatten)]
+    pub(crate) batch: Batch,
+
+    /// Also a batch that has not ended: it is cancelled with it.
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(ClapArgs, Debug)]
@@ -252,6 +375,13 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok()
         .filter(|duration| *duration <= Duration::from_secs(3_600))
         .ok_or_else(|| "give 0 to 3600 seconds".to_owned())
+}
+
+fn watch_seconds(text: &str) -> Result<Duration, String> {
+    seconds(text)
+        .ok()
+        .filter(|interval| (Duration::from_millis(100)..=Duration::from_secs(60)).contains(interval))
+        .ok_or_else(|| "give 0.1 to 60 seconds".to_owned())
 }
 
 fn lease_seconds(text: &str) -> Result<Duration, String> {

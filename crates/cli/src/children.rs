@@ -65,10 +65,6 @@ impl Child {
         Ok(Self { name, process, pipe, ready })
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// What it said after `ready`.
     pub(crate) fn ready(&self) -> &str {
         &self.ready

@@ -16,6 +16,11 @@ pub(crate) async fn connect(server: &Server) -> anyhow::Result<client::Client> {
     })
 }
 
+/// Where a call went, for its error.
+pub(crate) fn at(server: &Server) -> String {
+    format!("the server at {}", server.server)
+}
+
 /// The resource name of what a user may also give as a bare id.
 pub(crate) fn resource_name(batch: &str) -> String {
     if batch.starts_with("batches/") { batch.to_owned() } else { format!("batches/{batch}") }

@@ -24,7 +24,8 @@ struct JsonLine<'a> {
 
 #[derive(Serialize)]
 struct JsonFault<'a> {
-    line: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
     reason: &'static str,
     cells: &'a [u8],
 }
@@ -38,14 +39,20 @@ pub(crate) struct LineWriter {
 }
 
 impl LineWriter {
-    pub(crate) fn write(&self, out: &mut impl Write, record: &Record, place: Place) -> io::Result<()> {
+    /// Writes one record; `place` is where it stood in its input, where that is known.
+    pub(crate) fn write(
+        &self,
+        out: &mut impl Write,
+        record: &Record,
+        place: Option<Place>,
+    ) -> io::Result<()> {
         match self.format {
             OutputFormat::Jsonl => self.json(out, record, place),
             OutputFormat::Text => self.text(out, record, place),
         }
     }
 
-    fn json(&self, out: &mut impl Write, record: &Record, place: Place) -> io::Result<()> {
+    fn json(&self, out: &mut impl Write, record: &Record, place: Option<Place>) -> io::Result<()> {
         let (placements, placements_over) = match record.placements {
             Some(Placements::Exact(count)) => (Some(count), None),
             Some(Placements::OverLimit) => (None, Some(self.limit.0)),
@@ -58,7 +65,7 @@ impl LineWriter {
             placements,
             placements_over,
             fault: record.fault.as_ref().map(|fault| JsonFault {
-                line: place.line,
+                line: place.map(|place| place.line),
                 reason: fault.reason,
                 cells: &fault.cells,
             }),
@@ -67,11 +74,12 @@ impl LineWriter {
         out.write_all(b"\n")
     }
 
-    fn text(&self, out: &mut impl Write, record: &Record, place: Place) -> io::Result<()> {
+    fn text(&self, out: &mut impl Write, record: &Record, place: Option<Place>) -> io::Result<()> {
         let outcome = record.outcome.name();
         write!(out, "{:>7}  {outcome:<11}", record.index)?;
         if let Some(fault) = &record.fault {
-            return writeln!(out, "  line {}: {}", place.line, explain(fault));
+            let line = place.map(|place| format!("line {}: ", place.line)).unwrap_or_default();
+            return writeln!(out, "  {line}{}", explain(fault));
         }
         let solution = record.solution.as_deref().unwrap_or("-");
         match record.placements {
@@ -133,7 +141,7 @@ mod tests {
         let mut out = Vec::new();
         let place = Place { line: 7, unreadable: false };
         LineWriter { format: OutputFormat::Jsonl, limit }
-            .write(&mut out, &Record::of_verdict(3, &verdict), place)
+            .write(&mut out, &Record::of_verdict(3, &verdict), Some(place))
             .expect("memory does not fail");
         String::from_utf8(out).expect("text")
     }
@@ -172,7 +180,7 @@ mod tests {
             Record { index: 0, outcome: Outcome::Cancelled, solution: None, placements: None, fault: None };
         let mut out = Vec::new();
         let writer = LineWriter { format: OutputFormat::Jsonl, limit: PlacementLimit::DEFAULT };
-        writer.write(&mut out, &record, Place { line: 1, unreadable: false }).expect("memory does not fail");
+        writer.write(&mut out, &record, None).expect("memory does not fail");
         assert_eq!(out, b"{\"index\":0,\"outcome\":\"cancelled\",\"solution\":null,\"placements\":null}\n");
     }
 

@@ -1,18 +1,21 @@
 //! The one binary, `sudoku-batch`: arguments in, exit code out; the work is done by the crates beside this one.
 #![forbid(unsafe_code)]
 
+mod again;
 mod args;
 mod children;
 mod commands;
 mod connection;
 mod exit;
 mod input;
+mod interrupt;
 mod lines;
 mod logging;
 mod machine;
 mod output;
 mod printer;
 mod progress;
+mod proto_json;
 mod record;
 mod signals;
 mod stack;
@@ -24,7 +27,9 @@ use clap::Parser as _;
 
 use crate::{
     args::{Args, Command},
-    commands::{demo, generate, get, migrate, serve, solve, submit, up, work},
+    commands::{
+        cancel, delete, demo, generate, get, list, migrate, results, serve, solve, submit, up, watch, work,
+    },
     exit::Exit,
 };
 
@@ -46,7 +51,12 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Work(args) => on_runtime(work::run(args)),
         Command::Migrate(args) => on_runtime(migrate::run(args)),
         Command::Submit(args) => on_runtime(submit::run(args)),
+        Command::Results(args) => on_runtime(results::run(args)),
+        Command::Watch(args) => on_runtime(watch::run(args)),
+        Command::List(args) => on_runtime(list::run(args)),
         Command::Get(args) => on_runtime(get::run(args)),
+        Command::Cancel(args) => on_runtime(cancel::run(args)),
+        Command::Delete(args) => on_runtime(delete::run(args)),
     }
 }
 

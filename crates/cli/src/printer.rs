@@ -3,7 +3,6 @@
 use std::io::Write as _;
 
 use crate::{
-    args::Solving,
     exit::Exit,
     lines::LineWriter,
     output,
@@ -22,17 +21,13 @@ pub(crate) struct Printer {
 }
 
 impl Printer {
-    pub(crate) fn new(solving: &Solving) -> Self {
-        Self {
-            out: output::results(),
-            writer: LineWriter { format: solving.output, limit: solving.placement_limit.0 },
-            only_summary: solving.summary,
-            any_bad: false,
-            summary: Summary::default(),
-        }
+    /// `only_summary`: counts instead of results.
+    pub(crate) fn new(writer: LineWriter, only_summary: bool) -> Self {
+        Self { out: output::results(), writer, only_summary, any_bad: false, summary: Summary::default() }
     }
 
-    pub(crate) fn print(&mut self, record: &Record, place: Place) -> std::io::Result<()> {
+    /// Prints one result; `place` is where it stood in its input, where that is known.
+    pub(crate) fn print(&mut self, record: &Record, place: Option<Place>) -> std::io::Result<()> {
         self.any_bad |= record.is_bad();
         self.summary.add(record);
         if self.only_summary { Ok(()) } else { self.writer.write(&mut self.out, record, place) }

@@ -23,7 +23,8 @@ impl Progress {
         let draws = std::io::stderr().is_terminal() && !(prints && std::io::stdout().is_terminal());
         let target = if draws { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(0), target);
-        if let Ok(style) = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} puzzles  {elapsed}")
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} puzzles  {elapsed}  {msg}")
         {
             bar.set_style(style);
         }
@@ -39,6 +40,11 @@ impl Progress {
     /// So many are done.
     pub(crate) fn set_done(&self, done: u64) {
         self.bar.set_position(done);
+    }
+
+    /// What else there is to say now.
+    pub(crate) fn set_rest(&self, rest: String) {
+        self.bar.set_message(rest);
     }
 
     /// Ends the bar and says how it went: `50/50 puzzles in 0.12 s: …`.

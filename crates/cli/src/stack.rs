@@ -9,11 +9,11 @@ use crate::{children::Child, machine::cores};
 
 /// How often the children are looked after.
 const LOOK: Duration = Duration::from_millis(200);
-/// First pause before a dead worker is started again; doubles with each death.
+/// First pause before a dead child is started again; doubles with each death.
 const RESTART_PAUSE_MIN: Duration = Duration::from_millis(500);
 /// Greatest such pause.
 const RESTART_PAUSE_MAX: Duration = Duration::from_secs(30);
-/// A worker that lived this long begins again with the first pause.
+/// One that lived this long begins again with the first pause.
 const STEADY: Duration = Duration::from_secs(60);
 
 /// Starts PostgreSQL; `None` when `stopped` resolves first: then it has been stopped again, for its programs must not be left running.
@@ -50,57 +50,102 @@ pub(crate) struct Roles {
 
 /// All of it, running.
 pub(crate) struct Stack {
-    workers: Vec<Worker>,
-    server: Child,
-    roles: Roles,
-    threads: u32,
+    workers: Vec<Role>,
+    server: Role,
+    /// Where the server listens, also after it was started again.
+    url: String,
+    environment: Environment,
     /// Last, so that it is dropped last.
     postgres: LocalPostgres,
 }
 
-struct Worker {
-    number: u32,
+/// What the children are told by variables.
+struct Environment {
+    database_url: String,
+    log: String,
+}
+
+/// A process that is started again when it dies.
+struct Role {
+    name: String,
+    args: Vec<String>,
     /// `None`: dead, to be started again.
     child: Option<Child>,
     started: Instant,
     pause: Duration,
 }
 
+impl Role {
+    async fn start(name: String, args: &[&str], environment: &Environment) -> anyhow::Result<Self> {
+        let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        let mut role = Self { name, args, child: None, started: Instant::now(), pause: RESTART_PAUSE_MIN };
+        role.child = Some(role.spawn(environment).await?);
+        Ok(role)
+    }
+
+    async fn spawn(&self, environment: &Environment) -> anyhow::Result<Child> {
+        let variables =
+            [("DATABASE_URL", &*environment.database_url), ("SUDOKU_BATCH_LOG", &*environment.log)];
+        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        Child::start(self.name.clone(), &args, &variables).await
+    }
+
+    /// Starts it again if it has died and its pause is over.
+    async fn look_after(&mut self, environment: &Environment) -> anyhow::Result<()> {
+        if let Some(child) = &mut self.child {
+            let Some(status) = child.ended()? else { return Ok(()) };
+            let lived = self.started.elapsed();
+            self.pause = if lived >= STEADY { RESTART_PAUSE_MIN } else { self.pause };
+            tracing::warn!(role = self.name, status, pause = ?self.pause, "a child has ended; it is started again");
+            self.child = None;
+            self.started = Instant::now();
+        }
+        if self.started.elapsed() < self.pause {
+            return Ok(());
+        }
+        self.pause = (self.pause * 2).min(RESTART_PAUSE_MAX);
+        let started = self.spawn(environment).await;
+        self.started = Instant::now();
+        match started {
+            Ok(child) => self.child = Some(child),
+            Err(error) => {
+                tracing::warn!(
+                    role = self.name,
+                    error = format!("{error:#}"),
+                    "a child could not be started"
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Stack {
     /// Starts the server and the workers on a running PostgreSQL.
     pub(crate) async fn start(postgres: LocalPostgres, roles: Roles) -> anyhow::Result<Self> {
-        let url = postgres.url();
-        let environment = [("DATABASE_URL", &*url), ("SUDOKU_BATCH_LOG", &*roles.log)];
-        let server =
-            Child::start("the server".to_owned(), &["serve", "--listen", &roles.listen], &environment)
-                .await?;
-        let threads = (cores() / roles.workers).max(1);
-        let mut stack = Self { workers: Vec::new(), server, roles, threads, postgres };
-        for number in 1..=stack.roles.workers {
-            let child = stack.start_worker(number).await?;
-            stack.workers.push(Worker {
-                number,
-                child: Some(child),
-                started: Instant::now(),
-                pause: RESTART_PAUSE_MIN,
-            });
+        let environment = Environment { database_url: postgres.url(), log: roles.log };
+        let mut server =
+            Role::start("the server".to_owned(), &["serve", "--listen", &roles.listen], &environment).await?;
+        let url = server.child.as_ref().map(|child| child.ready().to_owned()).unwrap_or_default();
+        // The port that it was given, if any would do.
+        let listen = url.trim_start_matches("http://").to_owned();
+        server.args = ["serve", "--listen", &listen].map(str::to_owned).to_vec();
+        let threads = (cores() / roles.workers).max(1).to_string();
+        let mut stack = Self { workers: Vec::new(), server, url, environment, postgres };
+        for number in 1..=roles.workers {
+            let name = format!("worker {number}");
+            let worker = Role::start(name, &["work", "--threads", &threads], &stack.environment).await?;
+            stack.workers.push(worker);
         }
         Ok(stack)
     }
 
-    async fn start_worker(&self, number: u32) -> anyhow::Result<Child> {
-        let url = self.postgres.url();
-        let environment = [("DATABASE_URL", &*url), ("SUDOKU_BATCH_LOG", &*self.roles.log)];
-        let threads = self.threads.to_string();
-        Child::start(format!("worker {number}"), &["work", "--threads", &threads], &environment).await
-    }
-
     /// Where the server listens.
     pub(crate) fn url(&self) -> &str {
-        self.server.ready()
+        &self.url
     }
 
-    /// Looks after the children: starts dead workers again; returns only with the error of what cannot be mended.
+    /// Looks after the children: starts dead ones again; returns only with the error of what cannot be mended.
     pub(crate) async fn watch(&mut self) -> anyhow::Error {
         loop {
             tokio::time::sleep(LOOK).await;
@@ -114,56 +159,24 @@ impl Stack {
         if self.postgres.has_exited()? {
             bail!("PostgreSQL has ended; its log is {}", self.postgres.log_file().display());
         }
-        if let Some(status) = self.server.ended()? {
-            bail!("{} has ended ({status})", self.server.name());
-        }
-        for place in 0..self.workers.len() {
-            self.look_after(place).await?;
-        }
-        Ok(())
-    }
-
-    async fn look_after(&mut self, place: usize) -> anyhow::Result<()> {
-        let worker = &mut self.workers[place];
-        if let Some(child) = &mut worker.child {
-            let Some(status) = child.ended()? else { return Ok(()) };
-            let lived = worker.started.elapsed();
-            worker.pause = if lived >= STEADY { RESTART_PAUSE_MIN } else { worker.pause };
-            tracing::warn!(worker = worker.number, status, pause = ?worker.pause, "a worker has ended; it is started again");
-            worker.child = None;
-            worker.started = Instant::now();
-        }
-        if worker.started.elapsed() < worker.pause {
-            return Ok(());
-        }
-        worker.pause = (worker.pause * 2).min(RESTART_PAUSE_MAX);
-        let number = worker.number;
-        let started = self.start_worker(number).await;
-        let worker = &mut self.workers[place];
-        worker.started = Instant::now();
-        match started {
-            Ok(child) => worker.child = Some(child),
-            Err(error) => {
-                tracing::warn!(
-                    worker = number,
-                    error = format!("{error:#}"),
-                    "a worker could not be started"
-                );
-            }
+        for role in std::iter::once(&mut self.server).chain(&mut self.workers) {
+            role.look_after(&self.environment).await?;
         }
         Ok(())
     }
 
     /// Ends everything in order: workers, so that they give their leases back; the server; PostgreSQL.
     pub(crate) async fn stop(self) -> anyhow::Result<()> {
-        let mut workers: Vec<Child> = self.workers.into_iter().filter_map(|worker| worker.child).collect();
+        let mut workers: Vec<Child> = self.workers.into_iter().filter_map(|role| role.child).collect();
         for worker in &mut workers {
             worker.tell_to_end();
         }
         for worker in workers {
             worker.end().await;
         }
-        self.server.end().await;
+        if let Some(server) = self.server.child {
+            server.end().await;
+        }
         let postgres = self.postgres;
         tokio::task::spawn_blocking(move || postgres.stop())
             .await

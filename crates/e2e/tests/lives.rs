@@ -110,29 +110,34 @@ fn up_refuses_a_folder_in_use() {
 }
 
 #[test]
-fn up_starts_a_dead_worker_again() {
+fn up_starts_dead_children_again_and_the_server_where_it_was() {
     let (_folder, data, word) = data_dir();
     let (up, url) = up(&data);
-    let mut up = up.allowing(&["a worker has ended"]);
-    let workers = || -> Vec<u32> {
+    let mut up = up.allowing(&["a child has ended"]);
+    let children = |role: &str| -> Vec<u32> {
+        let role = [b"\0", role.as_bytes(), b"\0"].concat();
         processes_naming(&word)
             .into_iter()
             .filter(|pid| {
                 fs::read(format!("/proc/{pid}/cmdline"))
-                    .is_ok_and(|line| line.windows(6).any(|part| part == b"\0work\0"))
+                    .is_ok_and(|line| line.windows(role.len()).any(|part| part == role))
             })
             .collect()
     };
-    let before = workers();
-    assert_eq!(before.len(), 2);
+    let before = [children("work"), children("serve")].concat();
+    assert_eq!(before.len(), 3);
     for pid in &before {
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(i32::try_from(*pid).unwrap()), Signal::SIGKILL)
             .unwrap();
     }
-    eventually("two new workers", || {
-        (workers().len() == 2 && workers().iter().all(|pid| !before.contains(pid))).then_some(())
+    eventually("three new ones", || {
+        let now = [children("work"), children("serve")].concat();
+        (now.len() == 3 && now.iter().all(|pid| !before.contains(pid))).then_some(())
     });
-    let done = run(&["submit", "-", "--output", "jsonl", "--server", &url], &[], SEED);
+    let done = eventually("an answer at the same address", || {
+        let done = run(&["submit", "-", "--output", "jsonl", "--server", &url], &[], SEED);
+        (done.code == Some(0)).then_some(done)
+    });
     assert!(done.stdout.contains(SEED_SOLUTION), "{done:?}");
     assert_eq!(up.stop(), 0);
 }
@@ -272,19 +277,16 @@ fn an_interrupted_submit_says_what_became_of_the_batch_and_the_command_that_goes
     let told = submit.log();
     let command = told.last().unwrap().trim();
     assert!(command.starts_with(&format!("sudoku-batch submit '{file}' --tenant alice")), "{told:#?}");
-    // It is run as it was told, in a shell: it finds the same batch.
+    assert!(told.concat().contains("interrupted, after 1 of 2 results"), "{told:#?}");
+    // It is run as it was told, in a shell: it finds the same batch, and prints what was not printed yet.
+    let id = service.database.value("select name from batch");
+    let cancel = ["cancel", &*id, "--tenant", "alice", "--server", &service.url];
+    assert_eq!(run(&cancel, &[], "").code, Some(0));
     let shell = command.replacen("sudoku-batch", e2e::binary().to_str().unwrap(), 1);
-    let mut again = std::process::Command::new("sh")
-        .args(["-c", &format!("exec {shell}")])
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut first = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(again.stdout.take().unwrap()), &mut first)
-        .unwrap();
-    again.kill().unwrap();
-    again.wait().unwrap();
-    assert!(first.contains(SEED_SOLUTION), "{first}");
+    let again = std::process::Command::new("sh").args(["-c", &format!("exec {shell}")]).output().unwrap();
+    assert_eq!(again.status.code(), Some(4), "the batch was cancelled");
+    let rest = "{\"index\":1,\"outcome\":\"cancelled\",\"solution\":null,\"placements\":null}\n";
+    assert_eq!(String::from_utf8(again.stdout).unwrap(), rest);
     assert_eq!(service.database.value("select count(*) from batch"), "1");
 }
 

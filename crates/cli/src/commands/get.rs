@@ -4,69 +4,39 @@ use std::io::{self, Write};
 
 use anyhow::Context as _;
 use client::v1::{self, batch::State};
-use prost::Message as _;
-use prost_reflect::{DescriptorPool, DynamicMessage};
 
 use crate::{
     args::{BatchFormat, Get},
-    connection::{connect, resource_name},
+    connection::{at, connect, resource_name},
     exit::Exit,
     lines::grouped,
-    output,
+    output, proto_json,
 };
 
 pub(crate) async fn run(args: Get) -> anyhow::Result<Exit> {
-    let mut client = connect(&args.server).await?;
-    let batch = client
-        .get_batch(&resource_name(&args.batch))
-        .await
-        .with_context(|| format!("the server at {}", args.server.server))?;
+    let mut client = connect(&args.batch.server).await?;
+    let batch =
+        client.get_batch(&resource_name(&args.batch.name)).await.with_context(|| at(&args.batch.server))?;
     let mut out = output::results();
     match args.output {
-        BatchFormat::Json => writeln!(out, "{}", json(&batch)?)?,
+        BatchFormat::Json => writeln!(out, "{}", proto_json::line("Batch", &batch)?)?,
         BatchFormat::Text => text(&mut out, &batch)?,
     }
     out.flush()?;
     Ok(Exit::Done)
 }
 
-/// The canonical JSON of the proto.
-fn json(batch: &v1::Batch) -> anyhow::Result<String> {
-    let pool =
-        DescriptorPool::decode(proto::DESCRIPTOR_SET).context("the built-in descriptors are damaged")?;
-    let descriptor =
-        pool.get_message_by_name("sudoku.v1.Batch").context("the built-in descriptors lack Batch")?;
-    let message = DynamicMessage::decode(descriptor, &*batch.encode_to_vec())?;
-    Ok(serde_json::to_string(&message)?)
-}
-
-fn text(out: &mut impl Write, batch: &v1::Batch) -> io::Result<()> {
-    let state = match batch.state() {
-        State::Unspecified => "unknown",
-        State::Open => "open: takes more puzzles",
-        State::Sealed => "sealed: being solved",
-        State::Succeeded => "succeeded: every puzzle has an outcome",
-        State::Cancelling => "cancelling",
-        State::Cancelled => "cancelled",
-    };
+/// A batch for people.
+pub(crate) fn text(out: &mut impl Write, batch: &v1::Batch) -> io::Result<()> {
     let progress = batch.progress.unwrap_or_default();
     writeln!(out, "{}", batch.name)?;
-    writeln!(out, "{:<12} {state}", "state")?;
+    writeln!(out, "{:<12} {}", "state", state(batch.state()))?;
     if !batch.display_name.is_empty() {
         writeln!(out, "{:<12} {}", "name", batch.display_name)?;
     }
     writeln!(out, "{:<12} {} of {}", "done", show(progress.done_count), show(batch.puzzle_count))?;
-    for (name, count) in [
-        ("unique", progress.unique_count),
-        ("multiple", progress.multiple_count),
-        ("no_solution", progress.no_solution_count),
-        ("invalid", progress.invalid_count),
-        ("undecided", progress.undecided_count),
-        ("failed", progress.failed_count),
-        ("cancelled", progress.cancelled_count),
-        ("over limit", progress.over_limit_count),
-        ("placements", progress.placement_count),
-    ] {
+    let more = [("over limit", progress.over_limit_count), ("placements", progress.placement_count)];
+    for (name, count) in counts(&progress).into_iter().chain(more) {
         if count != 0 {
             writeln!(out, "{name:<12} {}", show(count))?;
         }
@@ -74,6 +44,43 @@ fn text(out: &mut impl Write, batch: &v1::Batch) -> io::Result<()> {
     Ok(())
 }
 
-fn show(count: i64) -> String {
+/// A state for people.
+fn state(state: State) -> &'static str {
+    match state {
+        State::Unspecified => "unknown",
+        State::Open => "open: takes more puzzles",
+        State::Sealed => "sealed: being solved",
+        State::Succeeded => "succeeded: every puzzle has an outcome",
+        State::Cancelling => "cancelling: running searches are being stopped",
+        State::Cancelled => "cancelled",
+    }
+}
+
+/// A state in one word.
+pub(crate) fn word(state: State) -> &'static str {
+    match state {
+        State::Unspecified => "unknown",
+        State::Open => "open",
+        State::Sealed => "sealed",
+        State::Succeeded => "succeeded",
+        State::Cancelling => "cancelling",
+        State::Cancelled => "cancelled",
+    }
+}
+
+/// The counts by outcome, by their names.
+pub(crate) fn counts(progress: &v1::BatchProgress) -> [(&'static str, i64); 7] {
+    [
+        ("unique", progress.unique_count),
+        ("multiple", progress.multiple_count),
+        ("no_solution", progress.no_solution_count),
+        ("invalid", progress.invalid_count),
+        ("undecided", progress.undecided_count),
+        ("failed", progress.failed_count),
+        ("cancelled", progress.cancelled_count),
+    ]
+}
+
+pub(crate) fn show(count: i64) -> String {
     grouped(u64::try_from(count).unwrap_or(0))
 }

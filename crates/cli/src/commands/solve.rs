@@ -148,7 +148,7 @@ fn work(inbox: &Mutex<mpsc::Receiver<Task>>, events: &mpsc::Sender<Event>, limit
 /// Prints answers in order until the input has ended and all of it is answered.
 fn print(args: &Solve, heard: &mpsc::Receiver<Event>, permits: &mpsc::Sender<()>) -> anyhow::Result<Exit> {
     let progress = Progress::start(!args.solving.summary);
-    let mut printer = Printer::new(&args.solving);
+    let mut printer = Printer::new(args.solving.writer(), args.solving.summary);
     let mut waiting: BTreeMap<u64, Vec<(Record, Place)>> = BTreeMap::new();
     let (mut tasks, mut next, mut total) = (0_u64, 0_u64, 0_u64);
     let mut end = None;
@@ -180,7 +180,7 @@ fn print(args: &Solve, heard: &mpsc::Receiver<Event>, permits: &mpsc::Sender<()>
         }
         while let Some(answers) = waiting.remove(&next) {
             for (record, place) in &answers {
-                printer.print(record, *place)?;
+                printer.print(record, Some(*place))?;
             }
             next += 1;
             progress.set_done(printer.summary.puzzles());

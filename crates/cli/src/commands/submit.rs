@@ -3,14 +3,20 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, bail};
-use client::{Client, MESSAGE_PUZZLES, NewBatch, Start};
+use client::{
+    Client, MESSAGE_PUZZLES, NewBatch, Position, Start,
+    v1::{self, batch::State},
+};
 use tokio::sync::{mpsc, watch};
 
 use crate::{
+    again,
     args::Submit,
-    connection::{connect, resource_name},
+    commands::results::cancelled,
+    connection::{at, connect, resource_name},
     exit::{Exit, NotFinishedError},
     input::{Input, InputRecord, Places},
+    interrupt::{Stand, Standing, interruptible},
     output,
     printer::Printer,
     progress::Progress,
@@ -21,22 +27,17 @@ use crate::{
 /// Messages that are read ahead of the server.
 const MESSAGES_AHEAD: usize = 4;
 
-/// The user's own stop, as an error.
-#[derive(Debug, thiserror::Error)]
-#[error("interrupted")]
-struct Interrupted;
-
 pub(crate) async fn run(args: Submit) -> anyhow::Result<Exit> {
     let mut stopped = Box::pin(stop(false)?);
     let (client, name, first, input) = tokio::select! {
         begun = begin(&args) => begun?,
         _ = &mut stopped => bail!(NotFinishedError("interrupted before anything was sent".to_owned())),
     };
-    let ended = tokio::select! {
-        ended = submit(&args, client, &name, first, input) => ended,
-        _ = stopped => Err(Interrupted.into()),
-    };
-    ended.map_err(|error| explain(error, &name, &args))
+    let args = Arc::new(args);
+    let standing = Standing::default();
+    let work = submit(Arc::clone(&args), client, name.clone(), first, input, standing.clone());
+    let ended = interruptible(work, stopped).await;
+    ended.map_err(|error| explain(error, &name, &args, &standing.get()))
 }
 
 /// Opens the inputs, connects, reads the first records and makes the batch.
@@ -53,47 +54,39 @@ async fn begin(args: &Submit) -> anyhow::Result<(Client, String, Vec<InputRecord
         placement_limit: Some(args.solving.placement_limit.0.0),
         ..NewBatch::default()
     };
-    let batch =
-        client.create_batch(new).await.with_context(|| format!("the server at {}", args.server.server))?;
+    let batch = client.create_batch(new).await.with_context(|| at(&args.server))?;
     Ok((client, batch.name, first, input))
 }
 
 /// Says of a batch that was begun what has become of it and, if sending again can help, how to go on.
-fn explain(error: anyhow::Error, name: &str, args: &Submit) -> anyhow::Error {
-    if error.chain().any(output::is_closed_pipe) {
-        return error;
-    }
+fn explain(error: anyhow::Error, name: &str, args: &Submit, stand: &Stand) -> anyhow::Error {
     let id = name.trim_start_matches("batches/");
-    let goes_on = error.is::<Interrupted>()
-        || error.downcast_ref::<client::Error>().is_some_and(client::Error::is_transient);
-    if !goes_on {
-        return error.context(format!("batch {id}"));
-    }
-    let same_input = if reads_standard_input(args) { " with the same standard input" } else { "" };
-    NotFinishedError(format!(
-        "{error:#}; the batch {id} stays, and what was sent of it is solved: the same command{same_input} adds what is missing and prints \
-         every result:\n  {}",
-        again(std::env::args(), id)
-    ))
-    .into()
+    // A summary is of everything, so it begins anew.
+    let token = stand.token.as_deref().filter(|_| !args.solving.summary);
+    let rest = if token.is_some() { "prints the other results" } else { "prints every result" };
+    let (told, command) = match (reads_standard_input(args), stand.is_sealed) {
+        (true, true) => {
+            (format!("is complete and is solved on; this {rest}"), again::results(args, id, token))
+        }
+        (standard, is_sealed) => {
+            let state = if is_sealed {
+                "is complete and is solved on"
+            } else {
+                "stays, and what was sent of it is solved"
+            };
+            let input = if standard { " with the same standard input" } else { "" };
+            let adds = if is_sealed { "" } else { "adds what is missing and " };
+            (
+                format!("{state}: the same command{input} {adds}{rest}"),
+                again::typed(std::env::args(), Some(id), token),
+            )
+        }
+    };
+    again::not_finished(error, name, stand, &told, &command)
 }
 
 fn reads_standard_input(args: &Submit) -> bool {
     args.solving.files.is_empty() || args.solving.files.iter().any(|file| file.as_os_str() == "-")
-}
-
-/// The command as it was typed, for a shell, with the batch's id.
-fn again(typed: impl Iterator<Item = String>, id: &str) -> String {
-    let mut words = vec!["sudoku-batch".to_owned()];
-    let mut has_id = false;
-    for word in typed.skip(1) {
-        has_id |= word == "--id" || word.starts_with("--id=");
-        words.push(shlex::try_quote(&word).map_or_else(|_| word.clone(), std::borrow::Cow::into_owned));
-    }
-    if !has_id {
-        words.extend(["--id".to_owned(), id.to_owned()]);
-    }
-    words.join(" ")
 }
 
 /// What sending tells to printing.
@@ -112,28 +105,35 @@ impl Sent {
 
 /// Sends and, unless it detaches, receives side by side.
 async fn submit(
-    args: &Submit,
+    args: Arc<Submit>,
     mut sender: Client,
-    name: &str,
+    name: String,
     first: Vec<InputRecord>,
     input: Input,
+    standing: Standing,
 ) -> anyhow::Result<Exit> {
     let (acknowledge, acknowledged) = watch::channel(0);
     let sent = Sent { places: Arc::default(), acknowledged };
     let progress = Progress::start(!args.solving.summary && !args.detach);
     let receiver = sender.clone();
-    let feeding = feed(&mut sender, name, first, input, &sent, acknowledge, &progress);
+    let told = Told { acknowledge, progress: &progress, standing: &standing };
+    let feeding = feed(&mut sender, &name, first, input, &sent, told);
     if args.detach {
         let total = feeding.await?;
         drop(progress);
-        output::announce(name)?;
-        output::complain(&format!("{total} puzzles submitted; follow them with `sudoku-batch get {name}`"));
+        output::announce(&name)?;
+        output::complain(&format!(
+            "{total} puzzles submitted; follow them with `sudoku-batch results {name}`"
+        ));
         return Ok(Exit::Done);
     }
-    let mut printer = Printer::new(&args.solving);
-    let receiving = receive(args, receiver, name, sent.clone(), &progress, &mut printer);
+    let mut printer = Printer::new(args.solving.writer(), args.solving.summary);
+    let receiving = receive(&args, receiver, &name, sent.clone(), &progress, &standing, &mut printer);
     match tokio::try_join!(feeding, receiving) {
-        Ok((total, ())) => printer.finish(progress, total, &format!("; {name}")),
+        Ok((total, state)) => {
+            let exit = printer.finish(progress, total, &format!("; {name}"))?;
+            Ok(if state == State::Cancelled { cancelled(&name) } else { exit })
+        }
         Err(error) => {
             // What has come is the user's, also when the rest has not.
             printer.flush()?;
@@ -142,15 +142,21 @@ async fn submit(
     }
 }
 
-/// Sends all records in order and seals the batch; returns how many there were.
+/// What sending tells to the others.
+struct Told<'a> {
+    acknowledge: watch::Sender<u64>,
+    progress: &'a Progress,
+    standing: &'a Standing,
+}
+
+/// Sends all records in order and seals the batch; returns how many there were. A batch that is cancelled meanwhile takes no more of them.
 async fn feed(
     client: &mut Client,
     name: &str,
     first: Vec<InputRecord>,
     mut input: Input,
     sent: &Sent,
-    acknowledge: watch::Sender<u64>,
-    progress: &Progress,
+    told: Told<'_>,
 ) -> anyhow::Result<u64> {
     let (messages, mut inbox) = mpsc::channel(MESSAGES_AHEAD);
     // Reading blocks, so it has a thread of its own.
@@ -174,63 +180,70 @@ async fn feed(
                 puzzles.push(record.text);
             }
         }
-        offset = client.append(name, Some(offset), puzzles).await?;
-        acknowledge.send_replace(offset);
-        progress.set_total(offset);
+        match client.append(name, Some(offset), puzzles).await {
+            Ok(next) => offset = next,
+            Err(error) if was_cancelled(client, name, &error).await => return Ok(offset),
+            Err(error) => return Err(error.into()),
+        }
+        told.acknowledge.send_replace(offset);
+        told.progress.set_total(offset);
+        told.standing.set(|stand| stand.total = offset);
     }
     // An input that broke in the middle must not look like a complete one.
     reading.await.context("reading the input failed")??;
-    client.seal(name, Some(offset)).await?;
+    match client.seal(name, Some(offset)).await {
+        Err(error) if !was_cancelled(client, name, &error).await => return Err(error.into()),
+        Ok(_) | Err(_) => {}
+    }
+    told.standing.set(|stand| stand.is_sealed = true);
     Ok(offset)
 }
 
-/// Prints every result.
+/// Whether a batch took nothing more because somebody has cancelled it.
+async fn was_cancelled(client: &mut Client, name: &str, error: &client::Error) -> bool {
+    error.reason().as_deref() == Some("BATCH_NOT_OPEN")
+        && client
+            .get_batch(name)
+            .await
+            .is_ok_and(|batch| matches!(batch.state(), State::Cancelling | State::Cancelled))
+}
+
+/// Prints every result; returns how the batch ended.
 async fn receive(
     args: &Submit,
     mut client: Client,
     name: &str,
     mut sent: Sent,
     progress: &Progress,
+    standing: &Standing,
     printer: &mut Printer,
-) -> anyhow::Result<()> {
-    let start = if args.as_finished { Start::as_finished() } else { Start::ordered(0) };
+) -> anyhow::Result<State> {
+    let mut start = if args.as_finished { Start::as_finished() } else { Start::ordered(0) };
+    if let Some(token) = &args.resume {
+        start = start.at(Position::Token(token.clone()));
+    }
     let mut results = client.results(&resource_name(name), start).await?;
     while let Some(run) = results.next().await? {
+        // An existing batch may have results of what this input has not come to, or may hold other puzzles altogether. A run is printed whole, for its
+        // token stands for the whole.
+        let end = run.last().map_or(0, |last| last.index + 1);
+        if sent.acknowledged.wait_for(|count| *count >= end).await.is_err() {
+            bail!("the batch holds more puzzles than this input");
+        }
         for result in run {
-            // An existing batch may have results of what this input has not come to, or may hold other puzzles altogether.
-            if *sent.acknowledged.borrow() <= result.index {
-                printer.flush()?;
-            }
-            if sent.acknowledged.wait_for(|count| *count > result.index).await.is_err() {
-                bail!("the batch holds more puzzles than this input");
-            }
             let mut record = Record::of_result(result)?;
             let Some(place) = sent.places().get(record.index) else {
                 bail!("result {} has no place in the input", record.index);
             };
             record.mark_unreadable(place);
-            printer.print(&record, place)?;
+            printer.print(&record, Some(place))?;
         }
         printer.flush()?;
         progress.set_done(printer.summary.puzzles());
+        standing.set(|stand| {
+            stand.token = results.token().map(str::to_owned);
+            stand.printed = printer.summary.puzzles();
+        });
     }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_that_goes_on_is_the_one_that_was_typed_and_names_the_batch() {
-        let typed = |words: &[&str]| {
-            again(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>().into_iter(), "abcd")
-        };
-        assert_eq!(
-            typed(&["/x/sudoku-batch", "submit", "my file", "--tenant", "alice", "--placement-limit=off"]),
-            "sudoku-batch submit 'my file' --tenant alice '--placement-limit=off' --id abcd"
-        );
-        assert_eq!(typed(&["sb", "submit", "--id", "abcd", "f"]), "sudoku-batch submit --id abcd f");
-        assert_eq!(typed(&["sb", "submit", "--id=abcd", "f"]), "sudoku-batch submit '--id=abcd' f");
-    }
+    results.batch().map(v1::Batch::state).context("a stream that has ended holds its batch")
 }

@@ -1,0 +1,55 @@
+//! `list`: a tenant's batches, newest first.
+
+use std::io::{self, Write};
+
+use anyhow::Context as _;
+use client::v1;
+
+use crate::{
+    args::{BatchFormat, List, State},
+    commands::get::{show, word},
+    connection::{at, connect},
+    exit::Exit,
+    output, proto_json,
+};
+
+pub(crate) async fn run(args: List) -> anyhow::Result<Exit> {
+    let mut client = connect(&args.server).await?;
+    let states: Vec<v1::batch::State> = args.state.iter().copied().map(state).collect();
+    let (batches, has_more) =
+        client.list_batches(&states, args.limit as usize).await.with_context(|| at(&args.server))?;
+    let mut out = output::results();
+    match args.output {
+        BatchFormat::Json => {
+            let message = v1::ListBatchesResponse { batches, next_page_token: String::new() };
+            writeln!(out, "{}", proto_json::line("ListBatchesResponse", &message)?)?;
+        }
+        BatchFormat::Text => table(&mut out, &batches)?,
+    }
+    out.flush()?;
+    if has_more {
+        output::complain(&format!("there are more than {}; see them with --limit", args.limit));
+    }
+    Ok(Exit::Done)
+}
+
+fn state(state: State) -> v1::batch::State {
+    match state {
+        State::Open => v1::batch::State::Open,
+        State::Sealed => v1::batch::State::Sealed,
+        State::Succeeded => v1::batch::State::Succeeded,
+        State::Cancelling => v1::batch::State::Cancelling,
+        State::Cancelled => v1::batch::State::Cancelled,
+    }
+}
+
+fn table(out: &mut impl Write, batches: &[v1::Batch]) -> io::Result<()> {
+    for batch in batches {
+        let done = batch.progress.unwrap_or_default().done_count;
+        let puzzles = format!("{}/{}", show(done), show(batch.puzzle_count));
+        let row =
+            format!("{:<44} {:<10} {puzzles:>23}  {}", batch.name, word(batch.state()), batch.display_name);
+        writeln!(out, "{}", row.trim_end())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! `results`: the results of a batch that is there already.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use client::{
+    Client, Position, Start,
+    v1::{self, batch::State},
+};
+use solver::PlacementLimit;
+
+use crate::{
+    again,
+    args::Results,
+    connection::{at, connect, resource_name},
+    exit::{Exit, NotFinishedError},
+    interrupt::{Standing, interruptible},
+    lines::LineWriter,
+    output,
+    printer::Printer,
+    progress::Progress,
+    record::Record,
+    signals::stop,
+};
+
+pub(crate) async fn run(args: Results) -> anyhow::Result<Exit> {
+    let mut stopped = Box::pin(stop(false)?);
+    let (client, batch) = tokio::select! {
+        begun = begin(&args) => begun?,
+        _ = &mut stopped => anyhow::bail!(NotFinishedError("interrupted before anything was asked".to_owned())),
+    };
+    let args = Arc::new(args);
+    let name = batch.name.clone();
+    let standing = Standing::default();
+    let ended = interruptible(print(Arc::clone(&args), client, batch, standing.clone()), stopped).await;
+    ended.map_err(|error| {
+        let stand = standing.get();
+        let token = stand.token.as_deref().filter(|_| !args.summary);
+        let command = again::typed(std::env::args(), None, token);
+        again::not_finished(error, &name, &stand, "is not touched by this; this goes on", &command)
+    })
+}
+
+async fn begin(args: &Results) -> anyhow::Result<(Client, v1::Batch)> {
+    let mut client = connect(&args.batch.server).await?;
+    let batch =
+        client.get_batch(&resource_name(&args.batch.name)).await.with_context(|| at(&args.batch.server))?;
+    Ok((client, batch))
+}
+
+/// Prints what there is and what comes, until the batch has ended.
+async fn print(
+    args: Arc<Results>,
+    mut client: Client,
+    batch: v1::Batch,
+    standing: Standing,
+) -> anyhow::Result<Exit> {
+    let count = |batch: &v1::Batch| u64::try_from(batch.puzzle_count).unwrap_or(0);
+    standing.set(|stand| stand.total = count(&batch));
+    let progress = Progress::start(!args.summary);
+    progress.set_total(count(&batch));
+    let limit = batch.options.and_then(|options| options.placement_limit).unwrap_or(0);
+    let limit = PlacementLimit(u64::try_from(limit).unwrap_or(0));
+    let mut printer = Printer::new(LineWriter { format: args.output, limit }, args.summary);
+
+    let start = if args.as_finished { Start::as_finished() } else { Start::ordered(0) };
+    let position = match (&args.resume, args.from) {
+        (Some(token), _) => Position::Token(token.clone()),
+        (None, from) => Position::Index(from.unwrap_or(0)),
+    };
+    let mut results = client.results(&batch.name, start.at(position)).await?;
+    while let Some(run) = results.next().await? {
+        for result in run {
+            printer.print(&Record::of_result(result)?, None)?;
+        }
+        printer.flush()?;
+        progress.set_done(printer.summary.puzzles());
+        standing.set(|stand| {
+            stand.token = results.token().map(str::to_owned);
+            stand.printed = printer.summary.puzzles();
+        });
+    }
+    let ended = results.batch().context("a stream that has ended holds its batch")?;
+    let (total, state) = (count(ended), ended.state());
+    let exit = printer.finish(progress, total, &format!("; {}", batch.name))?;
+    Ok(if state == State::Cancelled { cancelled(&batch.name) } else { exit })
+}
+
+/// The end of a command whose batch was cancelled.
+pub(crate) fn cancelled(name: &str) -> Exit {
+    output::complain(&format!("{name} was cancelled before all of it was solved"));
+    Exit::NotFinished
+}
