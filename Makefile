@@ -3,7 +3,7 @@ CARGO ?= cargo
 # A private PostgreSQL around one command; `--` twice: the first is cargo's.
 WITH_POSTGRES = $(CARGO) run --quiet -p local-postgres --bin with-postgres -- --
 
-.PHONY: help build demo test check postgres sqlx sqlx-check buf clean
+.PHONY: help build demo test check postgres python sqlx sqlx-check buf deny clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -14,7 +14,7 @@ build: ## Build target/release/sudoku-batch
 demo: postgres ## Run the main job: private PostgreSQL, server, two workers, a bundled batch
 	$(CARGO) run --release --locked --bin sudoku-batch -- demo
 
-test: postgres ## Run every test on a private PostgreSQL that is started and stopped for it
+test: postgres python ## Run every test on a private PostgreSQL that is started and stopped for it
 	$(CARGO) build --locked --workspace --all-targets
 	$(WITH_POSTGRES) $(CARGO) test --locked --workspace
 
@@ -24,6 +24,9 @@ check: ## Run what CI runs
 postgres: ## Install PostgreSQL's programs if there are none
 	@.ci/ensure-postgres
 
+python: ## Make target/python, where the Python client runs: its libraries and generated stubs
+	@.ci/ensure-python
+
 sqlx: postgres ## Check all SQL against a real PostgreSQL and write .sqlx anew
 	$(WITH_POSTGRES) .ci/sqlx .sqlx
 
@@ -32,6 +35,9 @@ sqlx-check: postgres ## Check that .sqlx is what the SQL in the code says
 
 buf: ## Lint the proto files
 	.ci/buf lint proto
+
+deny: ## Check the licences, bans and sources of the dependencies
+	.ci/deny
 
 clean: ## Remove everything that was built
 	$(CARGO) clean
