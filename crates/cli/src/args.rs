@@ -117,7 +117,7 @@ pub(crate) struct Work {
     pub(crate) threads: Option<u32>,
 
     /// Seconds that a job stays reserved for a worker that has fallen silent.
-    #[arg(long, default_value = "30", value_name = "S", value_parser = lease_seconds)]
+    #[arg(long, env = "SUDOKU_BATCH_LEASE", default_value = "30", value_name = "S", value_parser = lease_seconds)]
     pub(crate) lease: Duration,
 
     /// Seconds that running searches may go on after SIGTERM before their jobs are given back.

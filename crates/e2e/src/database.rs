@@ -1,14 +1,34 @@
-//! A database of its own for each test, on one private PostgreSQL.
+//! A database of its own for each test: on one private PostgreSQL for all, or on one that the test may stop.
 
 use std::{path::PathBuf, process::Command, sync::OnceLock};
 
-use local_postgres::{LocalPostgres, Programs};
+use local_postgres::{LocalPostgres, Options, Programs};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use tempfile::TempDir;
+
+/// Connections of a PostgreSQL of a test's own.
+const OWN_CONNECTIONS_MAX: u32 = 100;
 
 /// One database, fresh.
 #[derive(Debug)]
 pub struct Database {
     name: String,
-    cluster: &'static Cluster,
+    socket_dir: PathBuf,
+    bin_dir: PathBuf,
+    own: Option<Own>,
+}
+
+/// A PostgreSQL of one test's own.
+#[derive(Debug)]
+struct Own {
+    /// `None` while it is stopped.
+    running: Option<LocalPostgres>,
+    data_dir: PathBuf,
+    /// Dropped last.
+    _folder: TempDir,
 }
 
 /// The PostgreSQL that `make test` has started, or one of this test process. That one is never stopped by hand: it ends with this process.
@@ -22,7 +42,7 @@ struct Cluster {
 fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
     CLUSTER.get_or_init(|| {
-        let bin_dir = Programs::find().expect("PostgreSQL programs").bin_dir().to_owned();
+        let bin_dir = bin_dir();
         let shared = std::env::var_os("SUDOKU_BATCH_TEST_DATABASE_URL").and(std::env::var_os("PGHOST"));
         if let Some(socket_dir) = shared {
             return Cluster { socket_dir: socket_dir.into(), bin_dir, _own: None };
@@ -32,22 +52,87 @@ fn cluster() -> &'static Cluster {
     })
 }
 
+fn bin_dir() -> PathBuf {
+    Programs::find().expect("PostgreSQL programs").bin_dir().to_owned()
+}
+
+impl Own {
+    fn start(&mut self) {
+        let options =
+            Options { data_dir: self.data_dir.clone(), durable: true, max_connections: OWN_CONNECTIONS_MAX };
+        self.running = Some(LocalPostgres::start(&options).expect("a PostgreSQL of its own"));
+    }
+}
+
 impl Database {
-    /// Makes one.
+    /// Makes one on the PostgreSQL that all tests share.
     ///
     /// # Panics
     /// When PostgreSQL cannot be started or refuses.
     #[must_use]
     pub fn fresh() -> Self {
-        let database = Self { name: format!("t_{}", uuid::Uuid::new_v4().simple()), cluster: cluster() };
+        let Cluster { socket_dir, bin_dir, .. } = cluster();
+        Self::made(socket_dir.clone(), bin_dir.clone(), None)
+    }
+
+    /// Makes one on a PostgreSQL of its own, a durable one, which may be stopped and killed.
+    ///
+    /// # Panics
+    /// When PostgreSQL cannot be started or refuses.
+    #[must_use]
+    pub fn on_its_own_postgres() -> Self {
+        let folder = tempfile::Builder::new()
+            .prefix("own-")
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .tempdir()
+            .expect("a temporary folder");
+        let data_dir = folder.path().join("data");
+        let mut own = Own { running: None, data_dir, _folder: folder };
+        own.start();
+        let socket_dir =
+            own.running.as_ref().map(|postgres| postgres.socket_dir().to_owned()).unwrap_or_default();
+        Self::made(socket_dir, bin_dir(), Some(own))
+    }
+
+    fn made(socket_dir: PathBuf, bin_dir: PathBuf, own: Option<Own>) -> Self {
+        let name = format!("t_{}", uuid::Uuid::new_v4().simple());
+        let database = Self { name, socket_dir, bin_dir, own };
         database.psql("postgres", &format!("create database {}", database.name));
         database
+    }
+
+    /// Stops its PostgreSQL in order: connections are cut, everything is written out.
+    ///
+    /// # Panics
+    /// When it has none of its own, or that does not stop.
+    pub fn stop_postgres(&mut self) {
+        let running = self.own.as_mut().and_then(|own| own.running.take()).expect("its own, running");
+        running.stop().expect("PostgreSQL stops");
+    }
+
+    /// Ends its PostgreSQL as a crash would: what was not on disk is lost.
+    ///
+    /// # Panics
+    /// When it has none of its own, or that cannot be killed.
+    pub fn kill_postgres(&mut self) {
+        let running = self.own.as_mut().and_then(|own| own.running.take()).expect("its own, running");
+        let pid = i32::try_from(running.server_pid()).expect("process ids fit");
+        kill(Pid::from_raw(pid), Signal::SIGKILL).expect("the server is there");
+        running.stop().expect("nothing is left to stop");
+    }
+
+    /// Starts its PostgreSQL again, where it was.
+    ///
+    /// # Panics
+    /// When it has none of its own, or that does not start.
+    pub fn start_postgres(&mut self) {
+        self.own.as_mut().expect("its own").start();
     }
 
     /// How the roles reach it.
     #[must_use]
     pub fn url(&self) -> String {
-        let host = self.cluster.socket_dir.display().to_string().replace('/', "%2F");
+        let host = self.socket_dir.display().to_string().replace('/', "%2F");
         format!("postgres://sudoku@localhost/{}?host={host}", self.name)
     }
 
@@ -80,23 +165,10 @@ impl Database {
     }
 
     fn psql(&self, database: &str, sql: &str) -> Vec<String> {
-        let output = Command::new(self.cluster.bin_dir.join("psql"))
-            .args([
-                "-X",
-                "-q",
-                "-A",
-                "-t",
-                "-v",
-                "ON_ERROR_STOP=1",
-                "-U",
-                "sudoku",
-                "-d",
-                database,
-                "-c",
-                sql,
-            ])
-            .arg("-h")
-            .arg(&self.cluster.socket_dir)
+        let output = Command::new(self.bin_dir.join("psql"))
+            .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "sudoku"])
+            .args(["-d", database, "-c", sql, "-h"])
+            .arg(&self.socket_dir)
             .output()
             .expect("psql can be run");
         assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
@@ -106,7 +178,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        if !std::thread::panicking() && self.own.is_none() {
             self.psql("postgres", &format!("drop database if exists {} with (force)", self.name));
         }
     }

@@ -48,6 +48,7 @@ fn command(args: &[&str]) -> Command {
         "SUDOKU_BATCH_SERVER",
         "SUDOKU_BATCH_TENANT",
         "SUDOKU_BATCH_LOG",
+        "SUDOKU_BATCH_LEASE",
         "RUST_LOG",
         "XDG_DATA_HOME",
     ] {

@@ -1,6 +1,6 @@
 //! One server and some workers on a database of their own.
 
-use crate::{Database, Process};
+use crate::{Database, Finished, Process, run};
 
 /// A running service.
 #[derive(Debug)]
@@ -34,8 +34,17 @@ impl Service {
     /// When it does not become ready.
     #[must_use]
     pub fn server(database: &Database) -> (Process, String) {
+        Self::server_at(database, "127.0.0.1:0")
+    }
+
+    /// Starts a server at an address.
+    ///
+    /// # Panics
+    /// When it does not become ready.
+    #[must_use]
+    pub fn server_at(database: &Database, listen: &str) -> (Process, String) {
         let mut server = Process::start(
-            &["serve", "--listen", "127.0.0.1:0", "--exit-with-parent"],
+            &["serve", "--listen", listen, "--exit-with-parent"],
             &[("DATABASE_URL", &database.url())],
         );
         let url = server.line("ready ");
@@ -48,9 +57,29 @@ impl Service {
     /// When it does not become ready.
     #[must_use]
     pub fn worker(database: &Database, options: &[&str]) -> Process {
-        let args = [&["work", "--threads", "1", "--exit-with-parent"], options].concat();
-        let mut worker = Process::start(&args, &[("DATABASE_URL", &database.url())]);
+        Self::worker_with(database, options, &[])
+    }
+
+    /// Starts a worker of one thread, unless the options say otherwise, with variables for its test hooks.
+    ///
+    /// # Panics
+    /// When it does not become ready.
+    #[must_use]
+    pub fn worker_with(database: &Database, options: &[&str], environment: &[(&str, &str)]) -> Process {
+        let one_thread: &[&str] = if options.contains(&"--threads") { &[] } else { &["--threads", "1"] };
+        let args = [&["work", "--exit-with-parent"], one_thread, options].concat();
+        let url = database.url();
+        let mut worker = Process::start(&args, &[&[("DATABASE_URL", &*url)], environment].concat());
         worker.line("ready worker ");
         worker
+    }
+
+    /// Runs a command against this server.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    #[must_use]
+    pub fn run(&self, args: &[&str], input: &str) -> Finished {
+        run(&[args, &["--server", &self.url]].concat(), &[], input)
     }
 }

@@ -216,29 +216,6 @@ fn a_heartbeat_keeps_a_lease_through_a_search_much_longer_than_it() {
 }
 
 #[test]
-fn many_processes_at_once_on_an_empty_database_all_start() {
-    // The first version made partitions by a look-up that did not see what another process had just made.
-    for _ in 0..5 {
-        let database = Database::fresh();
-        let url = database.url();
-        let environment = [("DATABASE_URL", &*url)];
-        let start = |args: &[&str]| Process::start(args, &environment);
-        let mut all: Vec<Process> = Vec::new();
-        for _ in 0..2 {
-            all.push(start(&["serve", "--listen", "127.0.0.1:0", "--exit-with-parent"]));
-            all.push(start(&["work", "--threads", "1", "--exit-with-parent"]));
-            all.push(start(&["work", "--threads", "1", "--exit-with-parent"]));
-        }
-        for process in &mut all {
-            process.line("ready ");
-        }
-        for process in &mut all {
-            assert_eq!(process.stop(), 0);
-        }
-    }
-}
-
-#[test]
 fn a_role_ends_when_its_parents_pipe_closes() {
     let mut service = Service::start(1, &[]);
     service.server.close_stdin();

@@ -1,0 +1,146 @@
+//! A database that restarts, crashes, cuts connections; and sessions that never hold it up.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::time::{Duration, Instant};
+
+use client::{Client, NewBatch, Start};
+use e2e::{Database, ENDLESS, Process, SEED, Service, eventually, run};
+
+/// What the roles say while their database is away: each in its own words.
+const LOSS: [&str; 1] = [" WARN "];
+
+fn service_of(database: Database, workers: usize, options: &[&str]) -> Service {
+    let (server, url) = Service::server(&database);
+    let workers = (0..workers).map(|_| Service::worker(&database, options).allowing(&LOSS)).collect();
+    Service { workers, server: server.allowing(&LOSS), url, database }
+}
+
+fn puzzles(count: usize) -> String {
+    run(&["generate", "-n", &count.to_string(), "--clues", "32", "--seed", "7"], &[], "").stdout
+}
+
+/// Waits until a share of a batch is done.
+fn half_done(service: &Service, puzzles: usize) {
+    let done = "select coalesce(sum(hi - lo), 0) from result";
+    eventually("half of the results", || {
+        (service.database.value(done).parse::<usize>().unwrap() >= puzzles / 2).then_some(())
+    });
+}
+
+/// The results of a batch to its end, by as many calls as it takes.
+fn all_results(service: &Service, id: &str) -> String {
+    eventually("the whole batch", || {
+        let done = service.run(&["results", id, "--output", "jsonl"], "");
+        (done.code == Some(0)).then_some(done.stdout)
+    })
+}
+
+#[test]
+fn postgres_stopped_in_the_middle_of_a_batch_keeps_the_workers_waiting_and_loses_nothing() {
+    const PUZZLES: usize = 30_000;
+    let mut service = service_of(Database::on_its_own_postgres(), 2, &[]);
+    let text = puzzles(PUZZLES);
+    let quiet = run(&["solve", "-", "--output", "jsonl"], &[], &text).stdout;
+    assert_eq!(service.run(&["submit", "-", "--detach", "--id", "stopped"], &text).code, Some(0));
+    half_done(&service, PUZZLES);
+    service.database.stop_postgres();
+    for worker in &service.workers {
+        // Each has noticed, and says so in one line.
+        worker.logged(" WARN ");
+    }
+    let refused = service.run(&["get", "stopped"], "");
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("the database is not available just now"), "{}", refused.stderr);
+    service.database.start_postgres();
+    assert!(all_results(&service, "stopped") == quiet, "the bytes of a quiet run");
+    assert_eq!(service.database.value("select count(*) from job"), "0");
+    assert_eq!(service.database.value("select sum(hi - lo) from result"), PUZZLES.to_string());
+    for mut worker in std::mem::take(&mut service.workers) {
+        assert_eq!(worker.stop(), 0, "it stayed up");
+    }
+}
+
+#[test]
+fn postgres_that_crashes_under_load_brings_the_same_bytes() {
+    const PUZZLES: usize = 30_000;
+    let mut service = service_of(Database::on_its_own_postgres(), 2, &["--lease", "3"]);
+    let text = puzzles(PUZZLES);
+    let quiet = run(&["solve", "-", "--output", "jsonl"], &[], &text).stdout;
+    assert_eq!(service.run(&["submit", "-", "--detach", "--id", "crashed"], &text).code, Some(0));
+    for part in [3, 2] {
+        half_done(&service, PUZZLES / part);
+        service.database.kill_postgres();
+        service.database.start_postgres();
+    }
+    assert!(all_results(&service, "crashed") == quiet, "the bytes of a quiet run");
+    assert_eq!(service.database.value("select sum(hi - lo) from result"), PUZZLES.to_string());
+    assert_eq!(
+        service.database.value("select coalesce(max(failed_count), 0) from result"),
+        "0",
+        "a crash of the database is no puzzle's fault"
+    );
+}
+
+#[test]
+fn a_listener_whose_session_is_ended_listens_again_and_work_starts_at_once() {
+    let service = Service::start(0, &[]);
+    let worker = Service::worker(&service.database, &[]).allowing(&["the listening connection was lost"]);
+    let listening = "from pg_stat_activity where query like 'LISTEN%' and datname = current_database()
+        and application_name = 'sudoku-batch work'";
+    let count = format!("select count(*) {listening}");
+    eventually("it listens", || (service.database.value(&count) == "1").then_some(()));
+    let ended = service.database.value(&format!("select count(pg_terminate_backend(pid)) {listening}"));
+    assert_eq!(ended, "1");
+    worker.logged("the listening connection was lost; listening again");
+    eventually("it listens again", || (service.database.value(&count) == "1").then_some(()));
+    let begun = Instant::now();
+    let ten = [SEED; 10].join("\n");
+    assert_eq!(service.run(&["submit", "-"], &ten).code, Some(0));
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_session_waits_in_a_transaction_while_something_is_solved_or_nobody_reads() {
+    let service = Service::start(2, &["--grace", "0"]);
+    let mut client = Client::connect(&service.url).await.unwrap();
+    let new = NewBatch { placement_limit: Some(10_000_000_000), ..NewBatch::default() };
+    let batch = client.create_batch(new).await.unwrap().name;
+    client.append(&batch, Some(0), vec![SEED.to_owned(); 20_000]).await.unwrap();
+    client.append(&batch, Some(20_000), vec![ENDLESS.to_owned()]).await.unwrap();
+    let mut paused = client.results(&batch, Start::ordered(0)).await.unwrap();
+    paused.next().await.unwrap().unwrap();
+    let running = "select count(*) from job where owner is not null and hi - lo = 1";
+    eventually("the long one is running", || (service.database.value(running) == "1").then_some(()));
+    let idle = "select count(*) from pg_stat_activity where datname = current_database()
+        and state like 'idle in transaction%' and now() - state_change > '1 s'";
+    let open = "select count(*) from pg_stat_activity where datname = current_database()
+        and xact_start < now() - interval '1 s' and application_name like 'sudoku-batch%'";
+    for _ in 0..40 {
+        assert_eq!(service.database.value(idle), "0");
+        assert_eq!(service.database.value(open), "0", "nor does any transaction last");
+    }
+    drop(paused);
+}
+
+#[test]
+fn two_servers_and_four_workers_at_once_on_an_empty_database_all_start_ten_times() {
+    // The first version made partitions by a look-up that did not see what another process had just made.
+    for _ in 0..10 {
+        let database = Database::fresh();
+        let url = database.url();
+        let environment = [("DATABASE_URL", &*url)];
+        let start = |args: &[&str]| Process::start(args, &environment);
+        let mut all: Vec<Process> = Vec::new();
+        for _ in 0..2 {
+            all.push(start(&["serve", "--listen", "127.0.0.1:0", "--exit-with-parent"]));
+            all.push(start(&["work", "--threads", "1", "--exit-with-parent"]));
+            all.push(start(&["work", "--threads", "1", "--exit-with-parent"]));
+        }
+        for process in &mut all {
+            process.line("ready ");
+        }
+        for process in &mut all {
+            assert_eq!(process.stop(), 0);
+        }
+    }
+}
