@@ -165,6 +165,12 @@ impl Process {
         lines(&self.stdout)
     }
 
+    /// All of stdout so far, as it was written.
+    #[must_use]
+    pub fn stdout(&self) -> String {
+        self.lines().into_iter().flat_map(|line| [line, "\n".to_owned()]).collect()
+    }
+
     /// Writes to its standard input, which stays open.
     ///
     /// # Panics

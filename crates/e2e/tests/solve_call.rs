@@ -73,6 +73,19 @@ async fn solve_answers_on_one_call_and_names_its_batch_first_and_last() {
 }
 
 #[tokio::test]
+async fn a_call_returns_before_anything_is_sent() {
+    use v1::solve_response::Response;
+    let service = Service::start(1, &[]);
+    // Far longer than the answer's headers take, far shorter than any other wait of the service.
+    let opened = tokio::time::timeout(std::time::Duration::from_secs(2), Solve::open(&service)).await;
+    let mut call = opened.expect("the headers come at once");
+    call.send_grids(&[SEED]).await;
+    let Some(Response::Batch(_)) = call.next().await else { panic!("the batch comes first") };
+    let Some(Response::Results(results)) = call.next().await else { panic!("the first result follows") };
+    assert_eq!(results.solutions, [SEED_SOLUTION]);
+}
+
+#[tokio::test]
 async fn a_client_that_writes_everything_before_it_reads_is_answered() {
     use v1::solve_response::Response;
     const CHUNKS: usize = 30;

@@ -19,9 +19,10 @@ impl Shared {
             tracing::info!(batch.id = batch.key.id(), batch.name, "batch is being cancelled");
         }
         self.drop_jobs(&batch).await?;
-        // After that every puzzle without an outcome is in a worker's hands.
+        // After that every puzzle without an outcome is in a worker's hands. The workers are told only now: what they are at is to be counted.
         let found = self.store.batch_progress(tenant, id).await;
         let (batch, progress) = found.map_err(|error| Refusal::of_batch(error, id))?;
+        self.store.notify_cancels().await?;
         let stopping = match batch.state {
             BatchState::Cancelling => batch.puzzle_count - progress.done,
             _ => 0,

@@ -48,14 +48,14 @@ impl Store {
             .collect()
     }
 
-    /// Begins to cancel a batch and tells the workers; returns whether it did: `false` if it had ended, or is being cancelled already. Durable when it
-    /// returns if the store is [`crate::Durability::Synchronous`].
+    /// Begins to cancel a batch; returns whether it did: `false` if it had ended, or is being cancelled already. Durable when it returns if the store is
+    /// [`crate::Durability::Synchronous`]. Workers see it within half a second, or when [`Store::notify_cancels`] tells them.
     ///
     /// # Errors
     /// [`Error::Database`].
     pub async fn cancel(&self, key: BatchKey) -> Result<bool, Error> {
-        let row = sqlx::query_file!("queries/cancel.sql", key.id).fetch_optional(&self.pool).await?;
-        Ok(row.is_some())
+        let done = sqlx::query_file!("queries/cancel.sql", key.id).execute(&self.pool).await?;
+        Ok(done.rows_affected() == 1)
     }
 
     /// Turns jobs of a batch that is being cancelled into CANCELLED ranges, as far as nobody holds them, at most `jobs_max`; returns how many. Of any

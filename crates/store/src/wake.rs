@@ -159,6 +159,15 @@ impl Store {
         Ok(())
     }
 
+    /// Tells every process to look for batches that are being cancelled.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn notify_cancels(&self) -> Result<(), Error> {
+        sqlx::query!("select pg_notify('sudoku_cancel', '')::text as sent").fetch_one(&self.pool).await?;
+        Ok(())
+    }
+
     /// Tells every process that jobs are waiting.
     ///
     /// # Errors
