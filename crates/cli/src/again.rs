@@ -88,11 +88,10 @@ pub(crate) fn not_finished(
     if !goes_on {
         return error.context(format!("batch {id}"));
     }
-    let Stand { printed, total, .. } = stand;
-    NotFinishedError(format!(
-        "{error:#}, after {printed} of {total} results; the batch {id} {told}:\n  {command}"
-    ))
-    .into()
+    let Stand { printed, total, is_rest, .. } = stand;
+    let after =
+        if *is_rest { format!("{printed} more results") } else { format!("{printed} of {total} results") };
+    NotFinishedError(format!("{error:#}, after {after}; the batch {id} {told}:\n  {command}")).into()
 }
 
 #[cfg(test)]

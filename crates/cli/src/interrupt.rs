@@ -26,6 +26,8 @@ pub(crate) struct Stand {
     pub(crate) token: Option<String>,
     /// Results printed so far.
     pub(crate) printed: u64,
+    /// It began after the first result: what was printed is not all that there is before the token.
+    pub(crate) is_rest: bool,
     /// Puzzles in all, as far as is known.
     pub(crate) total: u64,
     /// The batch has all its puzzles.

@@ -85,7 +85,7 @@ pub struct Completion {
 }
 
 impl Store {
-    /// Leases up to `jobs_max` ready jobs that no death is blamed on.
+    /// Leases up to `jobs_max` ready jobs that no death is blamed on, by `queries/claim.sql`.
     ///
     /// # Errors
     /// [`Error::Database`].

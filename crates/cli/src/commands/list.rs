@@ -18,6 +18,7 @@ pub(crate) async fn run(args: List) -> anyhow::Result<Exit> {
     let states: Vec<v1::batch::State> = args.state.iter().copied().map(state).collect();
     let (batches, has_more) =
         client.list_batches(&states, args.limit as usize).await.with_context(|| at(&args.server))?;
+    let is_empty = batches.is_empty();
     let mut out = output::results();
     match args.output {
         BatchFormat::Json => {
@@ -27,6 +28,9 @@ pub(crate) async fn run(args: List) -> anyhow::Result<Exit> {
         BatchFormat::Text => table(&mut out, &batches)?,
     }
     out.flush()?;
+    if is_empty {
+        output::complain("there is no such batch");
+    }
     if has_more {
         output::complain(&format!("there are more than {}; see them with --limit", args.limit));
     }

@@ -56,7 +56,10 @@ async fn print(
     standing: Standing,
 ) -> anyhow::Result<Exit> {
     let count = |batch: &v1::Batch| u64::try_from(batch.puzzle_count).unwrap_or(0);
-    standing.set(|stand| stand.total = count(&batch));
+    standing.set(|stand| {
+        stand.total = count(&batch);
+        stand.is_rest = args.resume.is_some() || args.from.is_some_and(|from| from > 0);
+    });
     let progress = Progress::start(!args.summary);
     progress.set_total(count(&batch));
     let limit = batch.options.and_then(|options| options.placement_limit).unwrap_or(0);

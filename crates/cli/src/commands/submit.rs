@@ -35,6 +35,7 @@ pub(crate) async fn run(args: Submit) -> anyhow::Result<Exit> {
     };
     let args = Arc::new(args);
     let standing = Standing::default();
+    standing.set(|stand| stand.is_rest = args.resume.is_some());
     let work = submit(Arc::clone(&args), client, name.clone(), first, input, standing.clone());
     let ended = interruptible(work, stopped).await;
     ended.map_err(|error| explain(error, &name, &args, &standing.get()))
