@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use local_postgres::LocalPostgres;
+use tokio::task::JoinHandle;
 
 use crate::{children::Child, machine::cores};
 
@@ -71,6 +72,8 @@ struct Role {
     args: Vec<String>,
     /// `None`: dead, to be started again.
     child: Option<Child>,
+    /// The start that is under way: the others are looked after meanwhile.
+    starting: Option<JoinHandle<anyhow::Result<Child>>>,
     started: Instant,
     pause: Duration,
 }
@@ -78,20 +81,45 @@ struct Role {
 impl Role {
     async fn start(name: String, args: &[&str], environment: &Environment) -> anyhow::Result<Self> {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
-        let mut role = Self { name, args, child: None, started: Instant::now(), pause: RESTART_PAUSE_MIN };
+        let mut role = Self {
+            name,
+            args,
+            child: None,
+            starting: None,
+            started: Instant::now(),
+            pause: RESTART_PAUSE_MIN,
+        };
         role.child = Some(role.spawn(environment).await?);
         Ok(role)
     }
 
-    async fn spawn(&self, environment: &Environment) -> anyhow::Result<Child> {
-        let variables =
-            [("DATABASE_URL", &*environment.database_url), ("SUDOKU_BATCH_LOG", &*environment.log)];
-        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
-        Child::start(self.name.clone(), &args, &variables).await
+    fn spawn(
+        &self,
+        environment: &Environment,
+    ) -> impl Future<Output = anyhow::Result<Child>> + Send + 'static + use<> {
+        let (name, args) = (self.name.clone(), self.args.clone());
+        let (url, log) = (environment.database_url.clone(), environment.log.clone());
+        async move {
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            Child::start(name, &args, &[("DATABASE_URL", &url), ("SUDOKU_BATCH_LOG", &log)]).await
+        }
     }
 
-    /// Starts it again if it has died and its pause is over.
+    /// Starts it again if it has died and its pause is over. Does not wait until it is ready.
     async fn look_after(&mut self, environment: &Environment) -> anyhow::Result<()> {
+        if let Some(starting) = self.starting.take_if(|starting| starting.is_finished()) {
+            self.started = Instant::now();
+            match starting.await? {
+                Ok(child) => self.child = Some(child),
+                Err(error) => {
+                    let error = format!("{error:#}");
+                    tracing::warn!(role = self.name, error, "a child could not be started");
+                }
+            }
+        }
+        if self.starting.is_some() {
+            return Ok(());
+        }
         if let Some(child) = &mut self.child {
             let Some(status) = child.ended()? else { return Ok(()) };
             let lived = self.started.elapsed();
@@ -100,23 +128,19 @@ impl Role {
             self.child = None;
             self.started = Instant::now();
         }
-        if self.started.elapsed() < self.pause {
-            return Ok(());
-        }
-        self.pause = (self.pause * 2).min(RESTART_PAUSE_MAX);
-        let started = self.spawn(environment).await;
-        self.started = Instant::now();
-        match started {
-            Ok(child) => self.child = Some(child),
-            Err(error) => {
-                tracing::warn!(
-                    role = self.name,
-                    error = format!("{error:#}"),
-                    "a child could not be started"
-                );
-            }
+        if self.started.elapsed() >= self.pause {
+            self.pause = (self.pause * 2).min(RESTART_PAUSE_MAX);
+            self.starting = Some(tokio::spawn(self.spawn(environment)));
         }
         Ok(())
+    }
+
+    /// Its child, if it has one; a start that is under way is given up, and what it has started with it.
+    fn into_child(self) -> Option<Child> {
+        if let Some(starting) = self.starting {
+            starting.abort();
+        }
+        self.child
     }
 }
 
@@ -167,14 +191,14 @@ impl Stack {
 
     /// Ends everything in order: workers, so that they give their leases back; the server; PostgreSQL.
     pub(crate) async fn stop(self) -> anyhow::Result<()> {
-        let mut workers: Vec<Child> = self.workers.into_iter().filter_map(|role| role.child).collect();
+        let mut workers: Vec<Child> = self.workers.into_iter().filter_map(Role::into_child).collect();
         for worker in &mut workers {
             worker.tell_to_end();
         }
         for worker in workers {
             worker.end().await;
         }
-        if let Some(server) = self.server.child {
+        if let Some(server) = self.server.into_child() {
             server.end().await;
         }
         let postgres = self.postgres;

@@ -45,8 +45,14 @@ impl Shared {
 
     /// A batch with its progress, by its id.
     pub(crate) async fn full(&self, tenant: TenantId, id: &str) -> Result<v1::Batch, Refusal> {
-        let found = self.store.batch_progress(tenant, id).await;
-        let (batch, progress) = found.map_err(|error| Refusal::of_batch(error, id))?;
+        let batch = self.batch(tenant, id).await?;
+        self.full_again(&batch).await
+    }
+
+    /// A batch that was found before, as it is now.
+    pub(crate) async fn full_again(&self, batch: &Batch) -> Result<v1::Batch, Refusal> {
+        let found = self.store.batch_progress(batch.key).await;
+        let (batch, progress) = found.map_err(|error| Refusal::of_batch(error, &batch.name))?;
         Ok(wire::batch(batch, progress))
     }
 
@@ -78,7 +84,7 @@ impl Shared {
                 tracing::info!(batch.id = batch.key.id(), batch.name, "batch created");
                 Ok(wire::batch(batch, Progress::default()))
             }
-            Created::Existing(batch) => self.full(tenant, &batch.name).await,
+            Created::Existing(batch) => self.full_again(&batch).await,
             Created::Taken(batch) => Err(Refusal::BatchExists { name: wire::batch_name(&batch.name) }),
         }
     }
@@ -130,14 +136,14 @@ impl Shared {
                 return Err(Refusal::CountMismatch { expected, found });
             }
             if batch.state != BatchState::Open {
-                return self.full(tenant, id).await;
+                return self.full_again(&batch).await;
             }
             if self.store.seal(batch.key, found).await? {
                 tracing::info!(batch.id = batch.key.id(), batch.name, puzzles = found, "batch sealed");
                 // All its jobs may be done already: then this is its end.
                 self.store.finish(batch.key.id()).await?;
                 self.store.notify_results(&[batch.key.id()]).await?;
-                return self.full(tenant, id).await;
+                return self.full_again(&batch).await;
             }
         }
         Err(Refusal::Contended)
@@ -160,9 +166,9 @@ impl Shared {
         request: v1::StreamResultsRequest,
     ) -> Result<ReceiverStream<Result<v1::StreamResultsResponse, Status>>, Refusal> {
         use v1::stream_results_request::Start;
-        let id = wire::batch_id(&request.name)?.to_owned();
+        let id = wire::batch_id(&request.name)?;
         let tenant = self.owner(metadata, &request.name).await?;
-        let batch = self.batch(tenant, &id).await?;
+        let batch = self.batch(tenant, id).await?;
         let delivered = match request.start {
             None => Delivered::up_to(0),
             Some(Start::StartIndex(index)) => Delivered::up_to(wire::unsigned("start_index", index)?),
@@ -178,14 +184,14 @@ impl Shared {
         let shared = self.clone();
         tokio::spawn(async move {
             let outlet = Outlet { sender, drain: shared.drain.clone() };
+            let wakes = shared.waker.results(batch.key.id());
             let delivery = Delivery {
                 store: &shared.store,
-                tenant,
-                id: &id,
+                batch,
                 wanted,
                 outlet: &outlet,
                 message: stream_message,
-                wakes: shared.waker.results(batch.key.id()),
+                wakes,
             };
             if let Err(cut) = delivery.run().await {
                 outlet.end(cut).await;

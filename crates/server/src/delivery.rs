@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use packing::VerdictReader;
 use proto::v1;
 use solver::Verdict;
-use store::{Batch, ResultRange, Store, TenantId, Wakes};
+use store::{Batch, ResultRange, Store, Wakes};
 use tokio::sync::mpsc;
 use tonic::Status;
 
@@ -104,11 +104,20 @@ pub(crate) struct Wanted {
     pub(crate) packed: bool,
 }
 
+/// What one pass over the finished ranges did.
+#[derive(Clone, Copy, Default, Debug)]
+struct Sent {
+    /// Something was sent.
+    any: bool,
+    /// What was read of the ranges is no longer true: look again.
+    is_stale: bool,
+}
+
 /// One stream of results of one batch.
 pub(crate) struct Delivery<'a, M> {
     pub(crate) store: &'a Store,
-    pub(crate) tenant: TenantId,
-    pub(crate) id: &'a str,
+    /// As it was last found. It stays this one, whoever has its name meanwhile.
+    pub(crate) batch: Batch,
     pub(crate) wanted: Wanted,
     pub(crate) outlet: &'a Outlet<M>,
     pub(crate) message: fn(Event) -> M,
@@ -118,27 +127,21 @@ pub(crate) struct Delivery<'a, M> {
 impl<M> Delivery<'_, M> {
     /// Sends what is there and, when following, what comes, until the batch has ended; last of all the batch.
     pub(crate) async fn run(mut self) -> Result<(), Cut> {
+        let owner = tokens::owner(&self.batch);
         let mut last_sent = Instant::now();
         let mut poll = POLL_MIN;
         loop {
             self.wakes.arm();
             // The state is read before the results: ended means that all of them are there to be read.
-            let batch = self
-                .store
-                .batch(self.tenant, self.id)
-                .await
-                .map_err(|error| Refusal::of_batch(error, self.id))?;
-            let owner = tokens::owner(&batch);
-            if self.send_new(&batch, &owner).await? {
+            self.batch = self.store.current(self.batch.key).await.map_err(|error| self.refusal(error))?;
+            let sent = self.send_new(&owner).await?;
+            if sent.any {
                 last_sent = Instant::now();
                 poll = POLL_MIN;
             }
-            if batch.state.is_final() || !self.wanted.follow {
-                let (batch, progress) = self
-                    .store
-                    .batch_progress(self.tenant, self.id)
-                    .await
-                    .map_err(|error| Refusal::of_batch(error, self.id))?;
+            if !sent.is_stale && (self.batch.state.is_final() || !self.wanted.follow) {
+                let found = self.store.batch_progress(self.batch.key).await;
+                let (batch, progress) = found.map_err(|error| self.refusal(error))?;
                 let token = tokens::resume(&owner, &self.wanted.delivered);
                 return self.send(Event::Batch(wire::batch(batch, progress), token)).await;
             }
@@ -156,55 +159,61 @@ impl<M> Delivery<'_, M> {
         self.outlet.send((self.message)(event)).await
     }
 
-    /// Sends every finished range that was not sent yet (ordered: up to the first gap). Returns whether there was any.
-    async fn send_new(&mut self, batch: &Batch, owner: &str) -> Result<bool, Cut> {
+    fn refusal(&self, error: store::Error) -> Refusal {
+        Refusal::of_batch(error, &self.batch.name)
+    }
+
+    /// Sends every finished range that was not sent yet; ordered: up to the first gap.
+    async fn send_new(&mut self, owner: &str) -> Result<Sent, Cut> {
         let mut from = self.wanted.delivered.watermark();
-        let mut any = false;
+        let mut sent = Sent::default();
         loop {
             // One slow puzzle may hold the watermark for long: what was delivered beyond it is not read again.
             from = self.wanted.delivered.first_missing(from);
-            let ranges = self.store.finished(batch.key, from, RANGES_READ_MAX).await?;
+            let ranges = self.store.finished(self.batch.key, from, RANGES_READ_MAX).await?;
             let is_last_page = ranges.len() < RANGES_READ_MAX;
             for range in ranges {
                 for (lo, hi) in self.wanted.delivered.missing(range.lo, range.hi) {
                     let delivered = &self.wanted.delivered;
                     if self.wanted.ordered && lo > delivered.watermark() {
-                        return Ok(any);
+                        return Ok(sent);
                     }
                     // With as many holes as a token can name, the lowest are filled first.
                     if !delivered.has_room(lo, hi, RESUME_RANGES_MAX) {
-                        continue;
+                        return Ok(sent);
                     }
-                    let results = self.results(batch, range, lo, hi).await?;
+                    let Some(results) = self.results(range, lo, hi).await? else {
+                        return Ok(Sent { is_stale: true, ..sent });
+                    };
                     self.wanted.delivered.insert(lo, hi);
                     let token = tokens::resume(owner, &self.wanted.delivered);
                     self.send(Event::Results(results, token)).await?;
-                    any = true;
+                    sent.any = true;
                 }
                 from = range.hi;
             }
             if is_last_page {
-                return Ok(any);
+                return Ok(sent);
             }
         }
     }
 
-    /// The results of `[lo, hi)`, which is part of a finished range.
+    /// The results of `[lo, hi)`, which is part of a finished range. `None`: the range is not there any more. Its batch was deleted, or the database has
+    /// crashed, lost it, and it is solved again.
     async fn results(
         &self,
-        batch: &Batch,
         range: ResultRange,
         lo: u64,
         hi: u64,
-    ) -> Result<v1::ResultChunk, Refusal> {
-        let form = ResultForm { packed: self.wanted.packed, counted: batch.placement_limit > 0 };
+    ) -> Result<Option<v1::ResultChunk>, Refusal> {
+        let form = ResultForm { packed: self.wanted.packed, counted: self.batch.placement_limit > 0 };
         let mut columns = ResultColumns::new(lo, form);
         if let Some(verdict) = bare(range) {
             for _ in lo..hi {
                 columns.push(&verdict);
             }
         } else {
-            for piece in self.store.verdicts(batch.key, range).await? {
+            for piece in self.store.verdicts(self.batch.key, range).await? {
                 for (index, verdict) in (piece.lo..).zip(VerdictReader::new(piece.format, &piece.data)?) {
                     let verdict = verdict?;
                     if (lo..hi).contains(&index) {
@@ -214,10 +223,10 @@ impl<M> Delivery<'_, M> {
             }
         }
         if columns.len() as u64 == hi - lo {
-            Ok(columns.finish())
-        } else {
-            Err(packing::Damaged::Short.into())
+            return Ok(Some(columns.finish()));
         }
+        let now = self.store.finished(self.batch.key, range.lo, 1).await?;
+        if now.first() == Some(&range) { Err(packing::Damaged::Short.into()) } else { Ok(None) }
     }
 }
 

@@ -20,7 +20,7 @@ impl Shared {
         }
         self.drop_jobs(&batch).await?;
         // After that every puzzle without an outcome is in a worker's hands. The workers are told only now: what they are at is to be counted.
-        let found = self.store.batch_progress(tenant, id).await;
+        let found = self.store.batch_progress(batch.key).await;
         let (batch, progress) = found.map_err(|error| Refusal::of_batch(error, id))?;
         self.store.notify_cancels().await?;
         let stopping = match batch.state {
@@ -42,14 +42,19 @@ impl Shared {
     ) -> Result<(), Refusal> {
         let id = wire::batch_id(&request.name)?;
         let tenant = self.owner(metadata, &request.name).await?;
-        let batch = self.batch(tenant, id).await?;
-        if !self.store.delete(batch.key, request.force).await? {
-            // Gone meanwhile, or not ended.
+        // Twice: it may end between the try and the look.
+        for is_last in [false, true] {
             let batch = self.batch(tenant, id).await?;
-            return Err(Refusal::BatchNotEnded { name: wire::batch_name(id), state: batch.state });
+            if self.store.delete(batch.key, request.force).await? {
+                tracing::info!(batch.id = batch.key.id(), batch.name, "batch deleted");
+                return self.drop_jobs(&batch).await;
+            }
+            let state = self.batch(tenant, id).await?.state;
+            if is_last || !state.is_final() {
+                return Err(Refusal::BatchNotEnded { name: wire::batch_name(id), state });
+            }
         }
-        tracing::info!(batch.id = batch.key.id(), batch.name, "batch deleted");
-        self.drop_jobs(&batch).await
+        Err(Refusal::Contended)
     }
 
     /// Drops the jobs of a batch that is being cancelled, as far as no worker holds them, and ends it if that was all. Of any other batch: nothing.

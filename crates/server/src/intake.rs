@@ -128,8 +128,12 @@ pub(crate) async fn append(
             return Err(Refusal::OffsetBeyondEnd { next_offset: batch.puzzle_count });
         };
         let known = usize::try_from(beyond).unwrap_or(usize::MAX).min(puzzles.len());
-        if known > 0 {
-            compare(store, &batch, offset, known, puzzles).await?;
+        if known > 0
+            && let Err(refusal) = compare(store, &batch, offset, known, puzzles).await
+        {
+            // The puzzles of a batch that is deleted meanwhile go, and that is no damage.
+            store.current(batch.key).await.map_err(|error| Refusal::of_batch(error, id))?;
+            return Err(refusal);
         }
         if known == puzzles.len() {
             return Ok(Appended { next_offset: batch.puzzle_count, duplicate: true });

@@ -84,13 +84,12 @@ async fn run(
     let wakes = shared.waker.results(batch.key.id());
     let delivered = Delivered::up_to(0);
     let resume_token = tokens::resume(&tokens::owner(&batch), &delivered);
-    let begin = Event::Batch(wire::batch(batch, Progress::default()), resume_token);
+    let begin = Event::Batch(wire::batch(batch.clone(), Progress::default()), resume_token);
     outlet.send(solve_message(begin)).await?;
 
     let wanted = Wanted { delivered, ordered: config.ordered, follow: true, packed: config.packed_results };
     let message = solve_message;
-    let delivery =
-        Delivery { store: &shared.store, tenant, id: &new.name, wanted, outlet, message, wakes }.run();
+    let delivery = Delivery { store: &shared.store, batch, wanted, outlet, message, wakes }.run();
     let intake = take_in(shared, tenant, &new.name, first_chunk, incoming, outlet);
     let (mut delivery, mut intake) = (std::pin::pin!(delivery), std::pin::pin!(intake));
     tokio::select! {

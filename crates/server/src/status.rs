@@ -52,6 +52,7 @@ impl Refusal {
     pub(crate) fn of_batch(error: store::Error, id: &str) -> Self {
         match error {
             store::Error::BatchNotFound => Self::BatchNotFound { name: wire::batch_name(id) },
+            store::Error::Contended => Self::Contended,
             other => Self::Store(other),
         }
     }
@@ -101,7 +102,7 @@ impl From<Refusal> for Status {
             ),
             Refusal::Contended => retry(
                 Code::Aborted,
-                "others append to this batch at the same time; name an offset, or try again",
+                "others change this batch at the same time; try again, and name an offset when appending",
                 "CONTENDED",
             ),
             Refusal::Stopping => retry(

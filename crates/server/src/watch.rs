@@ -1,7 +1,7 @@
 //! Watching a batch: its state and progress at each change, at a bounded rate.
 
 use proto::v1;
-use store::{TenantId, Wakes};
+use store::{Batch, Wakes};
 use tokio::{sync::mpsc, time::Instant};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, metadata::MetadataMap};
@@ -20,16 +20,16 @@ impl Shared {
         metadata: &MetadataMap,
         request: v1::WatchBatchRequest,
     ) -> Result<ReceiverStream<Result<v1::WatchBatchResponse, Status>>, Refusal> {
-        let id = wire::batch_id(&request.name)?.to_owned();
+        let id = wire::batch_id(&request.name)?;
         let interval = wire::watch_interval(request.min_interval)?;
         let tenant = self.owner(metadata, &request.name).await?;
-        let batch = self.batch(tenant, &id).await?;
+        let batch = self.batch(tenant, id).await?;
         let (sender, receiver) = mpsc::channel(MESSAGES_AHEAD_MAX);
         let shared = self.clone();
         tokio::spawn(async move {
             let outlet = Outlet { sender, drain: shared.drain.clone() };
             let wakes = shared.waker.results(batch.key.id());
-            if let Err(cut) = run(&shared, tenant, &id, interval, &outlet, wakes).await {
+            if let Err(cut) = run(&shared, batch, interval, &outlet, wakes).await {
                 outlet.end(cut).await;
             }
         });
@@ -40,8 +40,7 @@ impl Shared {
 /// Sends the batch now and whenever it has changed, and again when it was quiet for long; ends with the batch.
 async fn run(
     shared: &Shared,
-    tenant: TenantId,
-    id: &str,
+    watched: Batch,
     interval: std::time::Duration,
     outlet: &Outlet<v1::WatchBatchResponse>,
     mut wakes: Wakes,
@@ -50,7 +49,7 @@ async fn run(
     let mut poll = POLL_MIN;
     loop {
         wakes.arm();
-        let batch = shared.full(tenant, id).await?;
+        let batch = shared.full_again(&watched).await?;
         let is_final = matches!(batch.state(), v1::batch::State::Succeeded | v1::batch::State::Cancelled);
         let is_news = last.as_ref().is_none_or(|(sent, when)| *sent != batch || when.elapsed() >= HEARTBEAT);
         if is_news {

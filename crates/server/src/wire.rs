@@ -1,6 +1,9 @@
 //! Wire to domain and back: the only place that knows both.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use prost_types::Timestamp;
 use proto::v1;
@@ -145,7 +148,7 @@ pub(crate) fn unsigned(field: &'static str, value: i64) -> Result<u64, Refusal> 
         .map_err(|_| Refusal::BadArgument { field, why: format!("must be 0 or more, not {value}") })
 }
 
-/// The states that a list is asked for.
+/// The states that a list is asked for, each once and in their order, however often they are named.
 pub(crate) fn states(states: &[i32]) -> Result<Vec<BatchState>, Refusal> {
     use v1::batch::State;
     let state = |number: &i32| match State::try_from(*number) {
@@ -158,7 +161,8 @@ pub(crate) fn states(states: &[i32]) -> Result<Vec<BatchState>, Refusal> {
             Err(Refusal::BadArgument { field: "states", why: format!("must be states, not {number}") })
         }
     };
-    states.iter().map(state).collect()
+    let states: BTreeSet<BatchState> = states.iter().map(state).collect::<Result<_, _>>()?;
+    Ok(states.into_iter().collect())
 }
 
 /// The length of a page.

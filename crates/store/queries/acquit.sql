@@ -1,5 +1,4 @@
--- Takes back the death of an owner that is alive after all, from all that is left of the range that it had leased.
--- $1 worker, $2 batch, $3 lo, $4 hi.
+-- Takes back the deaths of a worker that is alive after all, wherever its ranges have gone to meanwhile. $1 worker.
 update job
-set deaths = deaths - 1, dead_owners = array_remove(dead_owners, $1::uuid)
-where batch_id = $2 and lo >= $3 and lo < $4 and $1::uuid = any (dead_owners)
+set deaths = deaths - cardinality(array_positions(dead_owners, $1::uuid)), dead_owners = array_remove(dead_owners, $1::uuid)
+where deaths > 0 and $1::uuid = any (dead_owners)

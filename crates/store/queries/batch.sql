@@ -1,5 +1,5 @@
 -- One batch with what is done of it, summed from its result headers; both as of one moment, so that done never goes beyond the count.
--- $1 tenant, $2 name.
+-- $1 batch.
 select
     b.id, b.part, b.name, b.state, b.placement_limit, b.priority, b.display_name, b.labels as "labels: Json<BTreeMap<String, String>>",
     b.puzzle_count, b.created_at, b.sealed_at, b.ended_at, b.expires_at,
@@ -14,4 +14,4 @@ select
         where r.part = b.part and r.batch_id = b.id
     ) as sums
 from batch b
-where b.tenant_id = $1 and b.name = $2 and b.deleted_at is null
+where b.id = $1 and b.deleted_at is null

@@ -1,10 +1,10 @@
--- Leases the first ready jobs in the queue's order and brings their puzzles. The candidates are materialised: without that the planner may
--- run the limited query more than once and lease more than asked.
--- $1 jobs at the most, $2 worker, $3 lease in seconds, $4 whether those that are blamed for a death are wanted, or the others.
+-- Leases the first ready jobs in the queue's order and brings their puzzles; those that a death is blamed on are left to claim_blamed.sql. The
+-- candidates are materialised: without that the planner may run the limited query more than once and lease more than asked.
+-- $1 jobs at the most, $2 worker, $3 lease in seconds.
 with first_ready as materialized (
     select batch_id, lo
     from job
-    where lease_until is null and (deaths > 0) = $4
+    where lease_until is null and deaths = 0
     order by tag, batch_id, lo
     limit $1
     for update skip locked
@@ -12,12 +12,13 @@ with first_ready as materialized (
 leased as (
     update job j
     set owner = $2, lease_until = now() + make_interval(secs => $3), attempt = j.attempt + 1, started = true
-    from first_ready f
+    -- This limit is for the planner, which cannot know the other one: they are few.
+    from (select batch_id, lo from first_ready limit 32) f
     where (j.batch_id, j.lo) = (f.batch_id, f.lo)
-    returning j.batch_id, j.lo, j.hi, j.chunk_lo, j.part, j.attempt, j.deaths, j.tag
+    returning j.batch_id, j.lo, j.hi, j.chunk_lo, j.part, j.attempt, j.tag
 )
 select
-    l.batch_id as "batch_id!", l.lo as "job_lo!", l.hi as "job_hi!", l.attempt as "attempt!", l.deaths as "deaths!",
+    l.batch_id as "batch_id!", l.lo as "job_lo!", l.hi as "job_hi!", l.attempt as "attempt!",
     b.placement_limit as "placement_limit!", b.state in (4, 5) as "cancelled!",
     p.lo as "piece_lo?", p.hi as "piece_hi?", p.format as "format?", p.data as "data?"
 from leased l

@@ -1,12 +1,13 @@
--- Turns the jobs of a batch that is being cancelled into CANCELLED ranges, at most $2 of them, as far as nobody holds them. Their headers need
--- no pieces. $1 batch.
+-- Turns the jobs of a batch that is being cancelled into CANCELLED ranges, at most $2 of them, as far as nobody is at them: those that are held back
+-- go too. Their headers need no pieces. The state is looked at once and before the jobs: of any other batch this costs nothing. $1 batch.
 with dropped as (
     delete from job
     where (batch_id, lo) in (
         select j.batch_id, j.lo
         from job j
-        join batch b on b.id = j.batch_id
-        where b.id = $1 and b.state = 4 and j.lease_until is null
+        where j.batch_id = $1
+            and (j.lease_until is null or not j.started)
+            and exists (select from batch where id = $1 and state = 4)
         order by j.lo
         limit $2
         for update of j skip locked

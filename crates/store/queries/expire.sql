@@ -16,6 +16,8 @@ judged as (
         started and deaths >= $4 and hi - lo = 1 as failed,
         case when not started then hi - lo when deaths = 1 then (hi - lo + $3 - 1) / $3 else 1 end as step
     from ended
+    -- This limit is for the planner, which cannot know the other one: they are few.
+    limit 1000
 ),
 failed as (
     delete from job j
@@ -33,7 +35,7 @@ put_back as (
         dead_owners = case when e.started then array_append(j.dead_owners, e.owner) else j.dead_owners end
     from judged e
     where not e.failed and (j.batch_id, j.lo) = (e.batch_id, e.lo)
-    returning j.batch_id, j.lo, e.hi, e.step, j.chunk_lo, j.part, j.tenant_id, j.tag, j.attempt, j.deaths, j.dead_owners
+    returning j.batch_id, j.lo, e.hi, e.step, e.started, j.chunk_lo, j.part, j.tenant_id, j.tag, j.attempt, j.deaths, j.dead_owners
 ),
 cut as (
     insert into job (batch_id, lo, hi, chunk_lo, part, tenant_id, tag, attempt, deaths, dead_owners)
@@ -42,8 +44,8 @@ cut as (
     from put_back p, generate_series(p.lo + p.step, p.hi - 1, p.step) as part (lo)
 )
 select
-    batch_id as "batch_id!", lo as "lo!", hi as "hi!", attempt as "attempt!", deaths as "deaths!", false as "failed!",
+    batch_id as "batch_id!", lo as "lo!", hi as "hi!", attempt as "attempt!", deaths as "deaths!", started as "started!", false as "failed!",
     pg_notify('sudoku_job', '')::text as notified
 from put_back
 union all
-select batch_id, lo, hi, attempt, deaths, true, null from failed
+select batch_id, lo, hi, attempt, deaths, true, true, null from failed

@@ -16,7 +16,7 @@ select
 from batch b
 where b.tenant_id = $1
     and b.deleted_at is null
-    and ($2::bigint is null or b.id < $2)
+    and b.id < $2
     and (cardinality($3::smallint[]) = 0 or b.state = any ($3))
 order by b.id desc
 limit $4

@@ -8,6 +8,9 @@ use uuid::Uuid;
 
 use crate::{Error, Store};
 
+/// Tries of a create against deletes of the same name.
+const CREATE_TRIES_MAX: usize = 8;
+
 /// A tenant, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TenantId(pub(crate) i32);
@@ -28,7 +31,7 @@ impl BatchKey {
 }
 
 /// Where a batch is in its life; `migrations/README.md` draws it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum BatchState {
     /// Takes appends; workers already solve.
     Open,
@@ -133,6 +136,17 @@ pub enum Created {
     Existing(Batch),
     /// The name or the request id is taken by a batch with other options.
     Taken(Batch),
+}
+
+impl Created {
+    fn of_twin(twin: Batch, new: &NewBatch) -> Self {
+        let same_options = twin.placement_limit == new.placement_limit
+            && twin.priority == new.priority
+            && twin.display_name == new.display_name
+            && twin.labels == new.labels
+            && (!new.name_is_chosen || twin.name == new.name);
+        if same_options { Self::Existing(twin) } else { Self::Taken(twin) }
+    }
 }
 
 /// Sums over the finished ranges of a batch, in puzzles (placements in placements).
@@ -280,8 +294,22 @@ impl Store {
     /// Makes a batch, or finds the one that an earlier try of the same request made.
     ///
     /// # Errors
-    /// [`Error::BatchNotFound`] when the name is held by a deleted batch; [`Error::Database`].
+    /// [`Error::Contended`] when others make and delete batches of that name all the while; [`Error::Database`].
     pub async fn create_batch(&self, tenant: TenantId, new: &NewBatch) -> Result<Created, Error> {
+        for _ in 0..CREATE_TRIES_MAX {
+            if let Some(batch) = self.insert(tenant, new).await? {
+                return Ok(Created::New(batch));
+            }
+            // None: what stood in the way was deleted meanwhile.
+            if let Some(twin) = self.twin(tenant, new).await? {
+                return Ok(Created::of_twin(twin.try_into()?, new));
+            }
+        }
+        Err(Error::Contended)
+    }
+
+    /// Makes a batch, unless its name or request id is taken.
+    async fn insert(&self, tenant: TenantId, new: &NewBatch) -> Result<Option<Batch>, Error> {
         let row = sqlx::query_as!(
             BatchRow,
             r#"
@@ -302,16 +330,7 @@ impl Store {
         )
         .fetch_optional(&self.pool)
         .await?;
-        if let Some(row) = row {
-            return Ok(Created::New(row.try_into()?));
-        }
-        let existing: Batch = self.twin(tenant, new).await?.ok_or(Error::BatchNotFound)?.try_into()?;
-        let same_options = existing.placement_limit == new.placement_limit
-            && existing.priority == new.priority
-            && existing.display_name == new.display_name
-            && existing.labels == new.labels
-            && (!new.name_is_chosen || existing.name == new.name);
-        Ok(if same_options { Created::Existing(existing) } else { Created::Taken(existing) })
+        row.map(Batch::try_from).transpose()
     }
 
     /// The batch that stands in the way of a create: by request id first, for that is what a repeat carries.
@@ -358,12 +377,34 @@ impl Store {
         .try_into()
     }
 
-    /// Finds a tenant's batch by its name, with how far it is, both as of one moment.
+    /// A batch that was found before, as it is now. Not by its name: that may be another's since it was deleted.
     ///
     /// # Errors
     /// [`Error::BatchNotFound`], [`Error::Database`].
-    pub async fn batch_progress(&self, tenant: TenantId, name: &str) -> Result<(Batch, Progress), Error> {
-        sqlx::query_file_as!(BatchRow, "queries/batch.sql", tenant.0, name)
+    pub async fn current(&self, key: BatchKey) -> Result<Batch, Error> {
+        sqlx::query_as!(
+            BatchRow,
+            r#"
+            select id, part, name, state, placement_limit, priority, display_name,
+                labels as "labels: Json<BTreeMap<String, String>>", puzzle_count, created_at, sealed_at, ended_at, expires_at,
+                null::bigint[] as sums
+            from batch
+            where id = $1 and deleted_at is null
+            "#,
+            key.id,
+        )
+        .fetch_optional(&self.pool)
+        .await?
+        .ok_or(Error::BatchNotFound)?
+        .try_into()
+    }
+
+    /// A batch that was found before, as it is now, with how far it is, both as of one moment.
+    ///
+    /// # Errors
+    /// [`Error::BatchNotFound`], [`Error::Database`].
+    pub async fn batch_progress(&self, key: BatchKey) -> Result<(Batch, Progress), Error> {
+        sqlx::query_file_as!(BatchRow, "queries/batch.sql", key.id)
             .fetch_optional(&self.pool)
             .await?
             .ok_or(Error::BatchNotFound)?
@@ -384,6 +425,8 @@ impl Store {
     ) -> Result<Vec<(Batch, Progress)>, Error> {
         let states: Vec<i16> = states.iter().map(|state| state.number()).collect();
         let limit = i64::try_from(batches_max).unwrap_or(i64::MAX);
+        // Always a bound: one that might be missing would be no condition for the index.
+        let before = before.unwrap_or(i64::MAX);
         let rows = sqlx::query_file_as!(BatchRow, "queries/list.sql", tenant.0, before, &states, limit)
             .fetch_all(&self.pool)
             .await?;

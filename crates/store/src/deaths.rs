@@ -6,11 +6,10 @@
 
 use std::time::Duration;
 
-use crate::{
-    Error, JobKey, Store, WorkerId,
-    batches::{signed, unsigned},
-};
+use crate::{Error, JobKey, Store, WorkerId, batches::unsigned};
 
+/// Jobs of one expiry at the most, as its statement says too.
+const EXPIRED_MAX: usize = 1_000;
 /// Parts that a job is cut into after the first death over it.
 const PARTS: i64 = 64;
 /// Deaths over a puzzle, the last of them while it alone was leased, after which it is FAILED.
@@ -23,6 +22,8 @@ pub struct Expired {
     pub key: JobKey,
     /// Owners that died over it so far.
     pub deaths: i16,
+    /// Its owner was at it; otherwise it was only held back.
+    pub was_started: bool,
     /// It was a single puzzle's last chance: the puzzle is FAILED, the job gone.
     pub failed: bool,
 }
@@ -41,14 +42,14 @@ pub struct Look {
 }
 
 impl Store {
-    /// Puts back the jobs whose lease has ended, at most `jobs_max`, cut smaller if their owner had begun them; fails those that are a single puzzle at its
+    /// Puts back the jobs whose lease has ended, at most `jobs_max` and 1,000, cut smaller if their owner had begun them; fails those that are a single puzzle at its
     /// third death. Does nothing in the first moments (`restart_grace`) of a database that was restarted: while it was away no lease could be
     /// prolonged. Call it on a [`crate::Durability::Synchronous`] store: FAILED is for good.
     ///
     /// # Errors
     /// [`Error::Database`].
     pub async fn expire(&self, jobs_max: usize, restart_grace: Duration) -> Result<Vec<Expired>, Error> {
-        let limit = i64::try_from(jobs_max).unwrap_or(i64::MAX);
+        let limit = i64::try_from(jobs_max.min(EXPIRED_MAX)).unwrap_or(i64::MAX);
         let grace = restart_grace.as_secs_f64();
         let rows = sqlx::query_file!("queries/expire.sql", limit, grace, PARTS, DEATHS_MAX)
             .fetch_all(&self.pool)
@@ -57,25 +58,17 @@ impl Store {
             .map(|row| {
                 let (lo, hi) = (unsigned(row.lo)?, unsigned(row.hi)?);
                 let key = JobKey { batch_id: row.batch_id, lo, hi, attempt: row.attempt };
-                Ok(Expired { key, deaths: row.deaths, failed: row.failed })
+                Ok(Expired { key, deaths: row.deaths, was_started: row.started, failed: row.failed })
             })
             .collect()
     }
 
-    /// Takes back the death that was counted for a worker when it lost this lease: it is alive. Returns how many jobs had it counted.
+    /// Takes back what deaths were counted for a worker: it is alive, whatever it has lost and however. Returns how many jobs had one.
     ///
     /// # Errors
     /// [`Error::Database`].
-    pub async fn acquit(&self, worker: WorkerId, lost: JobKey) -> Result<u64, Error> {
-        let done = sqlx::query_file!(
-            "queries/acquit.sql",
-            worker.0,
-            lost.batch_id,
-            signed(lost.lo),
-            signed(lost.hi)
-        )
-        .execute(&self.pool)
-        .await?;
+    pub async fn acquit(&self, worker: WorkerId) -> Result<u64, Error> {
+        let done = sqlx::query_file!("queries/acquit.sql", worker.0).execute(&self.pool).await?;
         Ok(done.rows_affected())
     }
 

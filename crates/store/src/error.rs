@@ -10,6 +10,9 @@ pub enum Error {
     /// The lease is no longer held: throw the work away.
     #[error("the lease was lost")]
     LeaseLost,
+    /// Others change the same thing faster than it can be looked at: try again.
+    #[error("others change the same batch at the same time")]
+    Contended,
     /// The database URL cannot be used; the text says why and holds no password.
     #[error("{0}")]
     BadUrl(String),

@@ -10,6 +10,9 @@ use crate::{
     pieces::PieceRow,
 };
 
+/// Jobs of one claim at the most, as its statement says too.
+const CLAIMED_MAX: usize = 32;
+
 /// A worker process, by the uuid of its start: never used again, so no later process inherits its leases.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct WorkerId(pub(crate) Uuid);
@@ -84,13 +87,54 @@ pub struct Completion {
     pub pieces: Vec<Piece>,
 }
 
+/// One piece of a claimed job, with the job.
+struct ClaimRow {
+    batch_id: i64,
+    job_lo: i64,
+    job_hi: i64,
+    attempt: i32,
+    placement_limit: i64,
+    cancelled: bool,
+    piece_lo: Option<i64>,
+    piece_hi: Option<i64>,
+    format: Option<i16>,
+    data: Option<Vec<u8>>,
+}
+
+/// The jobs of a claim; the rows of one follow each other.
+fn jobs(rows: Vec<ClaimRow>) -> Result<Vec<Job>, Error> {
+    let mut jobs: Vec<Job> = Vec::new();
+    for row in rows {
+        let key = JobKey {
+            batch_id: row.batch_id,
+            lo: unsigned(row.job_lo)?,
+            hi: unsigned(row.job_hi)?,
+            attempt: row.attempt,
+        };
+        if jobs.last().is_none_or(|job| job.key != key) {
+            let placement_limit = unsigned(row.placement_limit)?;
+            jobs.push(Job { key, placement_limit, is_cancelled: row.cancelled, pieces: Vec::new() });
+        }
+        if let (Some(lo), Some(hi), Some(format), Some(data), Some(job)) =
+            (row.piece_lo, row.piece_hi, row.format, row.data, jobs.last_mut())
+        {
+            job.pieces.push(PieceRow { lo, hi, format, data }.try_into()?);
+        }
+    }
+    Ok(jobs)
+}
+
 impl Store {
-    /// Leases up to `jobs_max` ready jobs that no death is blamed on, by `queries/claim.sql`.
+    /// Leases up to `jobs_max` ready jobs (32 at the most) that no death is blamed on, by `queries/claim.sql`.
     ///
     /// # Errors
     /// [`Error::Database`].
     pub async fn claim(&self, worker: WorkerId, jobs_max: usize, lease: Duration) -> Result<Vec<Job>, Error> {
-        self.claim_kind(worker, jobs_max, lease, false).await
+        let limit = i64::try_from(jobs_max.min(CLAIMED_MAX)).unwrap_or(i64::MAX);
+        let rows = sqlx::query_file_as!(ClaimRow, "queries/claim.sql", limit, worker.0, lease.as_secs_f64())
+            .fetch_all(&self.pool)
+            .await?;
+        jobs(rows)
     }
 
     /// Leases a ready job whose owner has died over it. Call it only while the process holds no other lease.
@@ -98,39 +142,11 @@ impl Store {
     /// # Errors
     /// [`Error::Database`].
     pub async fn claim_blamed(&self, worker: WorkerId, lease: Duration) -> Result<Option<Job>, Error> {
-        Ok(self.claim_kind(worker, 1, lease, true).await?.pop())
-    }
-
-    async fn claim_kind(
-        &self,
-        worker: WorkerId,
-        jobs_max: usize,
-        lease: Duration,
-        blamed: bool,
-    ) -> Result<Vec<Job>, Error> {
-        let limit = i64::try_from(jobs_max).unwrap_or(i64::MAX);
-        let rows = sqlx::query_file!("queries/claim.sql", limit, worker.0, lease.as_secs_f64(), blamed)
-            .fetch_all(&self.pool)
-            .await?;
-        let mut jobs: Vec<Job> = Vec::with_capacity(jobs_max);
-        for row in rows {
-            let key = JobKey {
-                batch_id: row.batch_id,
-                lo: unsigned(row.job_lo)?,
-                hi: unsigned(row.job_hi)?,
-                attempt: row.attempt,
-            };
-            if jobs.last().is_none_or(|job| job.key != key) {
-                let placement_limit = unsigned(row.placement_limit)?;
-                jobs.push(Job { key, placement_limit, is_cancelled: row.cancelled, pieces: Vec::new() });
-            }
-            if let (Some(lo), Some(hi), Some(format), Some(data), Some(job)) =
-                (row.piece_lo, row.piece_hi, row.format, row.data, jobs.last_mut())
-            {
-                job.pieces.push(PieceRow { lo, hi, format, data }.try_into()?);
-            }
-        }
-        Ok(jobs)
+        let rows =
+            sqlx::query_file_as!(ClaimRow, "queries/claim_blamed.sql", 1, worker.0, lease.as_secs_f64())
+                .fetch_all(&self.pool)
+                .await?;
+        Ok(jobs(rows)?.pop())
     }
 
     /// Prolongs leases; returns those that are still held. The others were lost: stop their jobs.

@@ -21,7 +21,6 @@ async fn a_puzzle_that_ends_its_workers_is_failed_at_its_third_death_and_all_oth
     const GUILTY: u64 = 2_777;
     let database = Database::fresh();
     let store = store(&database).await;
-    let tenant = store.tenant("default").await.unwrap();
     let batch = batch(&store, "poison").await;
     store.append(batch.key, 0, FORMAT, vec![chunk(0, 4_096)]).await.unwrap();
     assert!(store.seal(batch.key, 4_096).await.unwrap());
@@ -56,7 +55,7 @@ async fn a_puzzle_that_ends_its_workers_is_failed_at_its_third_death_and_all_oth
     assert_eq!(database.value("select count(*) from job"), "0");
     let ended = store.finish_any(10).await.unwrap();
     assert_eq!((ended.len(), ended[0].state), (1, BatchState::Succeeded));
-    let (_, progress) = store.batch_progress(tenant, "poison").await.unwrap();
+    let (_, progress) = store.batch_progress(batch.key).await.unwrap();
     assert_eq!((progress.done, progress.failed), (4_096, 1));
     let failed = store.finished(batch.key, GUILTY, 1).await.unwrap()[0];
     assert_eq!((failed.lo, failed.hi, failed.failed), (GUILTY, GUILTY + 1, 1));
@@ -106,15 +105,47 @@ async fn one_worker_cannot_be_counted_dead_twice_and_takes_its_death_back_when_i
     let first = store.claim_blamed(heir, LEASE).await.unwrap().unwrap();
     store.complete(heir, first.key, completion(2, 2)).await.unwrap();
     let second = store.claim_blamed(heir, LEASE).await.unwrap().unwrap();
-    assert_eq!(store.acquit(WorkerId::fresh(), lost).await.unwrap(), 0, "only its own");
-    assert_eq!(store.acquit(silent, lost).await.unwrap(), 63);
-    assert_eq!(store.acquit(silent, lost).await.unwrap(), 0, "once");
+    assert_eq!((lost.lo, lost.hi), (0, 128));
+    assert_eq!(store.acquit(WorkerId::fresh()).await.unwrap(), 0, "only its own");
+    assert_eq!(store.acquit(silent).await.unwrap(), 63);
+    assert_eq!(store.acquit(silent).await.unwrap(), 0, "once");
     assert_eq!(
         database.query("select distinct deaths, cardinality(dead_owners) from job where lo < 128"),
         ["0|0"]
     );
     store.complete(heir, second.key, completion(4, 2)).await.unwrap();
-    assert_eq!(store.claim(silent, 200, LEASE).await.unwrap().len(), 63, "62 parts and the other chunk");
+    let mut left = 0;
+    loop {
+        let jobs = store.claim(silent, 200, LEASE).await.unwrap();
+        if jobs.is_empty() {
+            break;
+        }
+        assert!(jobs.len() <= 32, "no more than the statement says");
+        left += jobs.len();
+    }
+    assert_eq!(left, 63, "62 parts and the other chunk");
+}
+
+#[tokio::test]
+async fn a_worker_that_lives_takes_back_all_its_deaths_over_one_job() {
+    let database = Database::fresh();
+    let store = store(&database).await;
+    let batch = batch(&store, "twice").await;
+    store.append(batch.key, 0, FORMAT, vec![chunk(0, 2)]).await.unwrap();
+    let (silent, dead) = (WorkerId::fresh(), WorkerId::fresh());
+    claim_one(&store, silent, NO_LEASE).await;
+    expire(&store).await;
+    store.claim_blamed(silent, NO_LEASE).await.unwrap().unwrap();
+    expire(&store).await;
+    assert_eq!(database.value("select deaths from job where lo = 0"), "2");
+    assert_eq!(store.acquit(silent).await.unwrap(), 2);
+    let left = "select deaths, cardinality(dead_owners) from job order by lo";
+    assert_eq!(database.query(left), ["0|0", "0|0"]);
+    // What another has died of stays.
+    claim_one(&store, dead, NO_LEASE).await;
+    expire(&store).await;
+    assert_eq!(store.acquit(silent).await.unwrap(), 0);
+    assert_eq!(database.query(left), ["1|1", "0|0"]);
 }
 
 #[tokio::test]

@@ -13,7 +13,6 @@ mod common;
 async fn a_cancelled_batch_drops_what_nobody_holds_and_ends_with_the_last_lease() {
     let database = Database::fresh();
     let store = store(&database).await;
-    let tenant = store.tenant("default").await.unwrap();
     let batch = batch(&store, "cancelled").await;
     let chunks = (0..5).map(|place| chunk(place * 4, place * 4 + 4)).collect();
     store.append(batch.key, 0, FORMAT, chunks).await.unwrap();
@@ -42,7 +41,7 @@ async fn a_cancelled_batch_drops_what_nobody_holds_and_ends_with_the_last_lease(
     assert!(store.drop_held(worker, rest[0].key).await.unwrap());
     let ended = store.finish(id).await.unwrap().unwrap();
     assert_eq!(ended.state, BatchState::Cancelled);
-    let (ended, progress) = store.batch_progress(tenant, "cancelled").await.unwrap();
+    let (ended, progress) = store.batch_progress(batch.key).await.unwrap();
     assert!(ended.ended_at.is_some() && ended.sealed_at.is_none());
     assert_eq!((progress.done, progress.unique, progress.cancelled), (20, 10, 10));
     let ranges = store.finished(batch.key, 0, 100).await.unwrap();
@@ -52,6 +51,20 @@ async fn a_cancelled_batch_drops_what_nobody_holds_and_ends_with_the_last_lease(
         next = range.hi;
     }
     assert_eq!(next, 20);
+}
+
+#[tokio::test]
+async fn a_job_that_is_held_back_keeps_no_cancelled_batch_waiting() {
+    let database = Database::fresh();
+    let store = store(&database).await;
+    let batch = batch(&store, "held-back").await;
+    store.append(batch.key, 0, FORMAT, vec![chunk(0, 4)]).await.unwrap();
+    let worker = WorkerId::fresh();
+    let key = claim_one(&store, worker, LEASE).await;
+    assert!(store.hold_back(worker, key, LEASE).await.unwrap());
+    assert!(store.cancel(batch.key).await.unwrap());
+    assert_eq!(store.drop_cancelled(batch.key.id(), 10).await.unwrap(), 1);
+    assert_eq!(store.finish(batch.key.id()).await.unwrap().unwrap().state, BatchState::Cancelled);
 }
 
 #[tokio::test]
@@ -83,8 +96,10 @@ async fn a_deleted_batch_is_hidden_at_once_gives_its_name_back_and_leaves_no_row
     assert!(store.delete(old.key, true).await.unwrap());
     assert!(!store.delete(old.key, true).await.unwrap());
     assert!(matches!(store.batch(tenant, "deleted").await, Err(Error::BatchNotFound)));
+    assert!(matches!(store.current(old.key).await, Err(Error::BatchNotFound)));
     let new = batch(&store, "deleted").await;
     assert_ne!(new.key, old.key);
+    assert!(matches!(store.current(old.key).await, Err(Error::BatchNotFound)), "its name is another's now");
     store.append(new.key, 0, FORMAT, vec![chunk(0, 2)]).await.unwrap();
 
     assert_eq!(store.purge(100).await.unwrap(), Purged::Nothing, "it still has jobs");
@@ -128,7 +143,6 @@ async fn a_list_is_newest_first_in_stable_pages_and_by_state() {
 async fn what_is_done_never_goes_beyond_the_count_of_the_same_moment() {
     let database = Database::fresh();
     let store = store(&database).await;
-    let tenant = store.tenant("default").await.unwrap();
     let batch = batch(&store, "moving").await;
     let (writer, key) = (store.clone(), batch.key);
     let writing = tokio::spawn(async move {
@@ -141,7 +155,7 @@ async fn what_is_done_never_goes_beyond_the_count_of_the_same_moment() {
     });
     let mut last = 0;
     while !writing.is_finished() {
-        let (batch, progress) = store.batch_progress(tenant, "moving").await.unwrap();
+        let (batch, progress) = store.batch_progress(batch.key).await.unwrap();
         assert!(progress.done <= batch.puzzle_count && progress.done >= last);
         last = progress.done;
     }

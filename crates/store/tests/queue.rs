@@ -81,8 +81,7 @@ async fn many_claimers_at_once_never_get_the_same_job() {
         }
     }
     assert_eq!(all.len(), 200);
-    let tenant = store.tenant("default").await.unwrap();
-    assert_eq!(store.batch_progress(tenant, "crowd").await.unwrap().1.done, 400);
+    assert_eq!(store.batch_progress(batch.key).await.unwrap().1.done, 400);
 }
 
 #[tokio::test]
@@ -185,7 +184,7 @@ async fn only_a_sealed_batch_without_jobs_is_finished() {
     let ended = store.batch(tenant, "ending").await.unwrap();
     assert_eq!(ended.state, BatchState::Succeeded);
     assert!(ended.ended_at.is_some());
-    let (_, progress) = store.batch_progress(tenant, "ending").await.unwrap();
+    let (_, progress) = store.batch_progress(batch.key).await.unwrap();
     assert_eq!((progress.done, progress.unique, progress.placements), (4, 4, 5));
 }
 

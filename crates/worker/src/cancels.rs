@@ -21,7 +21,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         match shared.store.cancelled_of(&batches).await {
             Ok(cancelled) => {
                 for key in held.into_iter().filter(|key| cancelled.contains(&key.batch_id)) {
-                    shared.leases.stop(key);
+                    shared.leases.cancel(key);
                 }
             }
             Err(error) => tracing::debug!(%error, "cannot look for cancelled batches; trying again"),

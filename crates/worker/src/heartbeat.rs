@@ -65,7 +65,7 @@ async fn beat(config: &Config, id: WorkerId, leases: &Leases) {
                 Ok(Ok(still_held)) => {
                     // What was completed meanwhile is no longer among the leases, so stopping it does nothing.
                     for key in held.iter().filter(|key| !still_held.contains(key)) {
-                        leases.stop(*key);
+                        leases.lost(*key);
                     }
                     break;
                 }

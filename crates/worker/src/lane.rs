@@ -88,7 +88,7 @@ impl Lane {
             self.put_back(key).await;
             return true;
         }
-        match self.solve(job, Slice::new(Arc::clone(&held.stop))).await {
+        match self.solve(job, Slice::new(Arc::clone(&held.lease.stop))).await {
             Some(Ok(Some(completion))) => self.complete(key, completion).await,
             Some(Ok(None)) => self.put_back(key).await,
             Some(Err(error)) => {
@@ -101,8 +101,8 @@ impl Lane {
                 return false;
             }
         }
-        if held.stop.is_raised() && !shared.is_stopping() {
-            // Perhaps by a cancel: then what was put back is not wanted by anyone.
+        if held.lease.is_cancelled() {
+            // What was put back is not wanted by anyone.
             shared.drop_cancelled(key.batch_id).await;
         }
         true
@@ -133,12 +133,9 @@ impl Lane {
         loop {
             match store.complete(shared.id, key, completion.clone()).await {
                 Ok(()) => break,
+                // The first try may have been stored although its answer was lost: tell the streams, they will see.
+                Err(Error::LeaseLost) if is_repeat => break,
                 Err(Error::LeaseLost) => {
-                    shared.acquit(key).await;
-                    if is_repeat {
-                        // The first try may have been stored although its answer was lost: tell the streams, they will see.
-                        break;
-                    }
                     tracing::warn!(
                         batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, lease.attempt = key.attempt, worker.id = %shared.id,
                         "a late completion was refused: the lease was lost, the work is thrown away"
@@ -175,9 +172,12 @@ impl Lane {
         }
     }
 
-    /// A lease of which nothing was done: dropped if its batch is being cancelled, otherwise given back.
+    /// A lease of which nothing was done: dropped if its batch is being cancelled, otherwise given back. A worker that is stopping has no time to ask.
     async fn put_back(&self, key: JobKey) {
         let shared = &self.shared;
+        if shared.is_stopping() {
+            return self.give_back(key).await;
+        }
         match shared.durable.drop_held(shared.id, key).await {
             Ok(true) => {
                 shared.finish(key.batch_id).await;
@@ -200,7 +200,6 @@ impl Lane {
                     batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, lease.attempt = key.attempt, worker.id = %shared.id,
                     "a lease was lost before anything of it was done"
                 );
-                shared.acquit(key).await;
             }
             Ok(Ok(_)) => {
                 tracing::info!(batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, worker.id = %shared.id, "lease given back");

@@ -1,12 +1,30 @@
-//! The leases that this process holds, each with the flag that stops its search.
+//! The leases that this process holds, each with the flags that stop its search.
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
 };
 
 use solver::StopFlag;
 use store::JobKey;
+
+/// One lease, as its lane, its search and those who may stop it share it.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Lease {
+    /// Raised when its search must stop.
+    pub(crate) stop: Arc<StopFlag>,
+    is_cancelled: Arc<AtomicBool>,
+}
+
+impl Lease {
+    /// Whether it was stopped because its batch is being cancelled.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(SeqCst)
+    }
+}
 
 /// Shared by the lanes, which hold and drop leases, and the heartbeat, which prolongs them and hears of losses.
 #[derive(Debug, Default)]
@@ -16,31 +34,39 @@ pub(crate) struct Leases {
 
 #[derive(Debug, Default)]
 struct Table {
-    flags: HashMap<JobKey, Arc<StopFlag>>,
+    leases: HashMap<JobKey, Lease>,
     /// All searches were stopped: one that begins now is stopped from the start.
     all_stopped: bool,
 }
 
 impl Leases {
-    /// Holds a lease until the guard goes, by whatever way; its search must watch the flag.
+    /// Holds a lease until the guard goes, by whatever way; its search must watch the flag that stops it.
     pub(crate) fn hold(&self, key: JobKey) -> Held<'_> {
-        let flag = Arc::new(StopFlag::new());
+        let lease = Lease::default();
         let mut table = self.lock();
         if table.all_stopped {
-            flag.raise();
+            lease.stop.raise();
         }
-        table.flags.insert(key, Arc::clone(&flag));
-        Held { leases: self, key, stop: flag }
+        table.leases.insert(key, lease.clone());
+        Held { leases: self, key, lease }
     }
 
     pub(crate) fn held(&self) -> Vec<JobKey> {
-        self.lock().flags.keys().copied().collect()
+        self.lock().leases.keys().copied().collect()
     }
 
-    /// Stops the search of a lease that was lost, or that nobody wants any more.
-    pub(crate) fn stop(&self, key: JobKey) {
-        if let Some(flag) = self.lock().flags.get(&key) {
-            flag.raise();
+    /// Stops the search of a lease that was lost.
+    pub(crate) fn lost(&self, key: JobKey) {
+        if let Some(lease) = self.lock().leases.get(&key) {
+            lease.stop.raise();
+        }
+    }
+
+    /// Stops the search of a lease whose batch is being cancelled.
+    pub(crate) fn cancel(&self, key: JobKey) {
+        if let Some(lease) = self.lock().leases.get(&key) {
+            lease.is_cancelled.store(true, SeqCst);
+            lease.stop.raise();
         }
     }
 
@@ -48,8 +74,8 @@ impl Leases {
     pub(crate) fn stop_all(&self) {
         let mut table = self.lock();
         table.all_stopped = true;
-        for flag in table.flags.values() {
-            flag.raise();
+        for lease in table.leases.values() {
+            lease.stop.raise();
         }
     }
 
@@ -64,12 +90,11 @@ impl Leases {
 pub(crate) struct Held<'a> {
     leases: &'a Leases,
     key: JobKey,
-    /// Raised when its search must stop.
-    pub(crate) stop: Arc<StopFlag>,
+    pub(crate) lease: Lease,
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.leases.lock().flags.remove(&self.key);
+        self.leases.lock().leases.remove(&self.key);
     }
 }

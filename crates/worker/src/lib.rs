@@ -20,9 +20,9 @@ mod upkeep;
 
 use std::{sync::Arc, time::Duration};
 
-use store::{BatchState, Durability, Ended, Error, JobKey, Store, Waker, WorkerId};
+use store::{BatchState, Durability, Ended, Error, Store, Waker, WorkerId};
 use tokio::{
-    sync::{Notify, RwLock, watch},
+    sync::{RwLock, watch},
     task::JoinSet,
 };
 
@@ -85,8 +85,8 @@ pub(crate) struct Shared {
     pub(crate) notices: Notices,
     /// Read by every lane while it has a job; written by the quarantine, which thereby is alone.
     pub(crate) room: RwLock<()>,
-    /// Says that blamed jobs wait.
-    pub(crate) blamed: Notify,
+    /// Whether blamed jobs wait.
+    pub(crate) any_blamed: watch::Sender<bool>,
     pub(crate) stopping: watch::Receiver<bool>,
 }
 
@@ -138,7 +138,7 @@ impl Worker {
             store,
             durable,
             room: RwLock::new(()),
-            blamed: Notify::new(),
+            any_blamed: watch::Sender::new(false),
             stopping,
         });
         tracing::info!(worker.id = %id, threads = shared.config.threads, database = shared.store.database(), "working");
@@ -229,19 +229,6 @@ impl Shared {
             tracing::info!(batch.id = batch_id, jobs = dropped_in_all, "jobs of a cancelled batch dropped");
             self.finish(batch_id).await;
             self.notices.results(batch_id);
-        }
-    }
-
-    /// Says of a lease that was lost that its owner, this worker, is alive: then no death is blamed on its job.
-    pub(crate) async fn acquit(&self, lost: JobKey) {
-        match self.store.acquit(self.id, lost).await {
-            Ok(0) => {}
-            Ok(jobs) => {
-                tracing::info!(batch.id = lost.batch_id, job.lo = lost.lo, jobs, worker.id = %self.id, "a death was taken back: this worker is alive");
-            }
-            Err(error) => {
-                tracing::debug!(batch.id = lost.batch_id, job.lo = lost.lo, %error, "a death could not be taken back");
-            }
         }
     }
 

@@ -1,0 +1,57 @@
+//! The statements that run all the time use their indexes, also when PostgreSQL plans them once for all parameters and has never counted the rows.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use common::{FORMAT, batch, chunk, store};
+use e2e::Database;
+
+mod common;
+
+/// The generic plan of a statement of `queries/`, whose parameters have these types.
+fn plan(database: &Database, sql: &str, types: &str) -> String {
+    let values = vec!["null"; types.split(", ").count()].join(", ");
+    let script = format!(
+        "set plan_cache_mode = force_generic_plan; prepare statement ({types}) as {sql}; explain execute statement ({values})"
+    );
+    database.query(&script).join("\n")
+}
+
+const EXPIRE: &str = include_str!("../queries/expire.sql");
+/// Each of them with the types of its parameters and the indexes that it must use.
+const HOT: [(&str, &str, &[&str]); 7] = [
+    (include_str!("../queries/claim.sql"), "bigint, uuid, float8", &["job_ready"]),
+    (include_str!("../queries/claim_blamed.sql"), "bigint, uuid, float8", &["job_blamed"]),
+    (EXPIRE, "bigint, float8, bigint, smallint", &["job_lease"]),
+    (include_str!("../queries/acquit.sql"), "uuid", &["job_blamed"]),
+    (
+        include_str!("../queries/look.sql"),
+        "bigint",
+        &["job_blamed", "job_lease", "batch_cancelling", "batch_deleted"],
+    ),
+    (include_str!("../queries/finish.sql"), "bigint", &["job_pkey"]),
+    (include_str!("../queries/finish_any.sql"), "bigint", &["batch_ending", "job_pkey"]),
+];
+
+#[tokio::test]
+async fn hot_statements_use_their_indexes_whatever_the_planner_knows() {
+    let database = Database::fresh();
+    let store = store(&database).await;
+    let batch = batch(&store, "many-jobs").await;
+    // As in a queue that has just begun: the catalogue still knows it empty.
+    database.execute("analyze job; analyze batch");
+    let chunks = (0..20_000).map(|place| chunk(place * 2, place * 2 + 2)).collect();
+    store.append(batch.key, 0, FORMAT, chunks).await.unwrap();
+    database.execute(
+        "insert into batch (part, tenant_id, name, placement_limit) select 1, 1, 'other-' || n, 0 from generate_series(1, 3000) as n",
+    );
+    for knowledge in ["before it is analysed", "analysed"] {
+        for (sql, types, indexes) in HOT {
+            let plan = plan(&database, sql, types);
+            for index in indexes {
+                assert!(plan.contains(index), "{knowledge}: {index} is not used: {plan}");
+            }
+            // What has expired is joined with all jobs if the planner fears much of it; with nothing expired nothing is read for that.
+            assert!(sql == EXPIRE || !plan.contains("Seq Scan on job"), "{knowledge}: {plan}");
+        }
+        database.execute("analyze job; analyze batch");
+    }
+}
