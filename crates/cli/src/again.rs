@@ -1,54 +1,111 @@
 //! The command that goes on where an interrupted one stopped.
 
-use std::borrow::Cow;
+use std::{
+    ffi::{OsStr, OsString},
+    fmt::Write as _,
+    os::unix::ffi::OsStrExt as _,
+};
 
 use crate::{
-    args::{OutputFormat, Submit},
-    connection::resource_name,
+    args::{DEFAULT_SERVER, OutputFormat, Server, Submit},
     exit::NotFinishedError,
     interrupt::{Interrupted, Stand},
+    lines::grouped,
     output,
 };
 
-/// Options of the command line that say where to begin: the next command has its own.
-const BEGINNINGS: [&str; 2] = ["--resume", "--from"];
+/// Where a command goes on.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Place {
+    /// The batch's id, for a command that may not have named it.
+    pub(crate) id: Option<String>,
+    /// After what this token stands for.
+    pub(crate) token: Option<String>,
+    /// Without these indexes, `LO..HI`.
+    pub(crate) skip: Vec<String>,
+}
 
-/// The command as it was typed, for a shell, with the batch's id if it lacks one and with the token to go on from.
-pub(crate) fn typed(words: impl Iterator<Item = String>, id: Option<&str>, token: Option<&str>) -> String {
-    let mut command = vec!["sudoku-batch".to_owned()];
-    let mut has_id = false;
-    let mut words = words.skip(1);
-    while let Some(word) = words.next() {
-        if token.is_some() {
-            if BEGINNINGS.contains(&&*word) {
-                words.next();
-                continue;
-            }
-            if BEGINNINGS
-                .iter()
-                .any(|option| word.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')))
-            {
-                continue;
-            }
+impl Place {
+    /// Where the printing stands.
+    pub(crate) fn of(stand: &Stand) -> Self {
+        let skip = stand.printed_beyond().into_iter().map(|range| format!("{}..{}", range.start, range.end));
+        Self { id: None, token: stand.token.clone(), skip: skip.collect() }
+    }
+
+    fn options(&self, has_id: bool) -> Vec<String> {
+        let mut options = Vec::new();
+        if let Some(id) = self.id.as_ref().filter(|_| !has_id) {
+            options.push(format!("--id={id}"));
         }
-        has_id |= word == "--id" || word.starts_with("--id=");
-        command.push(quoted(&word));
+        if let Some(token) = &self.token {
+            options.extend(["--resume".to_owned(), token.clone()]);
+        }
+        for skip in &self.skip {
+            options.extend(["--skip".to_owned(), skip.clone()]);
+        }
+        options
     }
-    if let Some(id) = id.filter(|_| !has_id) {
-        command.extend(["--id".to_owned(), id.to_owned()]);
+}
+
+/// The command as it was typed, for any shell on this machine: with the place to go on from, and with what variables have told this one.
+pub(crate) fn typed(
+    words: impl Iterator<Item = OsString>,
+    subcommand: &str,
+    place: &Place,
+    server: &Server,
+) -> String {
+    let words: Vec<OsString> = words.collect();
+    let after = words.iter().skip(1).position(|word| word == subcommand).map_or(1, |found| found + 2);
+    let (head, tail) = words.split_at(after.min(words.len()));
+    let options = tail.iter().position(|word| word == "--").unwrap_or(tail.len());
+    let (options, files) = tail.split_at(options);
+    let options = without_place(options, place.token.is_some());
+    let has = |name: &str| options.iter().any(|word| is_option(word, name));
+
+    let mut command: Vec<String> = head.iter().map(|word| quoted(word)).collect();
+    command.extend(place.options(has("--id")));
+    if !has("--server") && server.server != DEFAULT_SERVER {
+        command.extend(["--server".to_owned(), quoted(OsStr::new(&server.server))]);
     }
-    if let Some(token) = token {
-        command.extend(["--resume".to_owned(), token.to_owned()]);
+    if let Some(tenant) = server.tenant.as_ref().filter(|_| !has("--tenant")) {
+        command.extend(["--tenant".to_owned(), quoted(OsStr::new(tenant))]);
     }
+    command.extend(options.iter().chain(files.iter().collect::<Vec<_>>().iter()).map(|word| quoted(word)));
     command.join(" ")
 }
 
+/// Leaves out where an earlier command began, if the next one has its own.
+fn without_place(words: &[OsString], has_token: bool) -> Vec<&OsString> {
+    let mut kept = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let is_beginning = ["--resume", "--from"].iter().any(|name| is_option(word, name));
+        if is_option(word, "--skip") || (is_beginning && has_token) {
+            if !word.as_bytes().contains(&b'=') {
+                words.next();
+            }
+        } else {
+            kept.push(word);
+        }
+    }
+    kept
+}
+
+fn is_option(word: &OsStr, name: &str) -> bool {
+    word.as_bytes().strip_prefix(name.as_bytes()).is_some_and(|rest| rest.is_empty() || rest[0] == b'=')
+}
+
 /// The command that prints the rest of a submit's results without its input.
-pub(crate) fn results(args: &Submit, id: &str, token: Option<&str>) -> String {
-    let mut command: Vec<String> =
-        ["sudoku-batch", "results", id, "--server", &quoted(&args.server.server)].map(str::to_owned).to_vec();
+pub(crate) fn results(program: &OsStr, args: &Submit, id: &str, place: &Place) -> String {
+    // An id may begin with a dash.
+    let name = if id.starts_with('-') { format!("batches/{id}") } else { id.to_owned() };
+    let mut command = vec![quoted(program), "results".to_owned(), name];
+    command.extend(Place { id: None, ..place.clone() }.options(true));
+    if args.server.server != DEFAULT_SERVER {
+        command.extend(["--server".to_owned(), quoted(OsStr::new(&args.server.server))]);
+    }
     if let Some(tenant) = &args.server.tenant {
-        command.extend(["--tenant".to_owned(), quoted(tenant)]);
+        command.extend(["--tenant".to_owned(), quoted(OsStr::new(tenant))]);
     }
     if args.solving.output == OutputFormat::Jsonl {
         command.extend(["--output", "jsonl"].map(str::to_owned));
@@ -58,14 +115,25 @@ pub(crate) fn results(args: &Submit, id: &str, token: Option<&str>) -> String {
             command.push(flag.to_owned());
         }
     }
-    if let Some(token) = token {
-        command.extend(["--resume".to_owned(), token.to_owned()]);
-    }
     command.join(" ")
 }
 
-fn quoted(word: &str) -> String {
-    shlex::try_quote(word).map_or_else(|_| word.to_owned(), Cow::into_owned)
+/// A word for a shell; what is no text is written in escapes, which most shells read.
+fn quoted(word: &OsStr) -> String {
+    if let Some(text) = word.to_str() {
+        return shlex::try_quote(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned);
+    }
+    let mut text = "$'".to_owned();
+    for byte in word.as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_./".contains(byte) {
+            text.push(char::from(*byte));
+        } else {
+            // Writing to a text does not fail.
+            write!(text, "\\x{byte:02x}").ok();
+        }
+    }
+    text.push('\'');
+    text
 }
 
 /// Says of a batch whose results were not all received what has become of it and, if trying again can help, the command that goes on.
@@ -73,7 +141,7 @@ fn quoted(word: &str) -> String {
 /// `told` is what there is to say of the batch, `command` the command.
 pub(crate) fn not_finished(
     error: anyhow::Error,
-    name: &str,
+    id: &str,
     stand: &Stand,
     told: &str,
     command: &str,
@@ -81,29 +149,39 @@ pub(crate) fn not_finished(
     if error.chain().any(output::is_closed_pipe) {
         return error;
     }
-    let name = resource_name(name);
-    let id = name.trim_start_matches("batches/");
-    let goes_on = error.is::<Interrupted>()
+    let is_output = error.chain().any(output::is_output);
+    let goes_on = is_output
+        || error.is::<Interrupted>()
         || error.downcast_ref::<client::Error>().is_some_and(client::Error::is_transient);
     if !goes_on {
         return error.context(format!("batch {id}"));
     }
-    let Stand { printed, total, is_rest, .. } = stand;
-    let after =
-        if *is_rest { format!("{printed} more results") } else { format!("{printed} of {total} results") };
-    NotFinishedError(format!("{error:#}, after {after}; the batch {id} {told}:\n  {command}")).into()
+    let printed = grouped(stand.printed);
+    let after = if stand.is_rest {
+        format!("{printed} more results")
+    } else {
+        format!("{printed} of {} results", grouped(stand.total))
+    };
+    let text = format!("{error:#}, after {after}; the batch {id} {told}:\n  {command}");
+    // A disk that is full is an error like any other, though one that can be gone on from.
+    if is_output { anyhow::Error::msg(text) } else { NotFinishedError(text).into() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn again(words: &[&str], token: Option<&str>) -> String {
-        typed(
-            words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>().into_iter(),
-            Some("abcd"),
-            token,
-        )
+    fn server(url: &str, tenant: Option<&str>) -> Server {
+        Server { server: url.to_owned(), tenant: tenant.map(str::to_owned) }
+    }
+
+    fn again(words: &[&str], place: &Place) -> String {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        typed(words.into_iter(), "submit", place, &server(DEFAULT_SERVER, None))
+    }
+
+    fn at(id: &str, token: Option<&str>) -> Place {
+        Place { id: Some(id.to_owned()), token: token.map(str::to_owned), skip: Vec::new() }
     }
 
     #[test]
@@ -111,23 +189,41 @@ mod tests {
         assert_eq!(
             again(
                 &["/x/sudoku-batch", "submit", "my file", "--tenant", "alice", "--placement-limit=off"],
-                None
+                &at("abcd", None)
             ),
-            "sudoku-batch submit 'my file' --tenant alice '--placement-limit=off' --id abcd"
+            "/x/sudoku-batch submit --id=abcd 'my file' --tenant alice '--placement-limit=off'"
         );
-        assert_eq!(again(&["sb", "submit", "--id", "abcd", "f"], None), "sudoku-batch submit --id abcd f");
-        assert_eq!(again(&["sb", "submit", "--id=abcd", "f"], None), "sudoku-batch submit '--id=abcd' f");
+        for words in
+            [&["sb", "submit", "--id", "abcd", "f"][..], &["sb", "--log", "off", "submit", "--id=abcd", "f"]]
+        {
+            let told = again(words, &at("abcd", None));
+            assert_eq!(told.matches("abcd").count(), 1, "{told}");
+        }
     }
 
     #[test]
-    fn a_new_token_takes_the_place_of_where_the_command_began() {
-        for words in [&["--resume", "old"][..], &["--resume=old"], &["--from", "7"], &["--from=7"], &[]] {
-            let typed = [&["sb", "submit", "--id", "abcd"], words, &["f"]].concat();
-            assert_eq!(again(&typed, Some("new")), "sudoku-batch submit --id abcd f --resume new");
+    fn a_new_place_takes_the_place_of_where_the_command_began() {
+        for words in [&["--resume", "old"][..], &["--resume=old"], &["--from", "7"], &["--skip=1..2"], &[]] {
+            let typed = [&["sb", "submit", "--id=abcd"], words, &["f"]].concat();
+            assert_eq!(again(&typed, &at("abcd", Some("new"))), "sb submit --resume new '--id=abcd' f");
         }
+        let begun = ["sb", "submit", "--id=abcd", "--resume", "old", "--skip", "1..2"];
+        let place = Place { skip: vec!["1..5".to_owned()], ..at("abcd", None) };
+        assert_eq!(again(&begun, &place), "sb submit --skip 1..5 '--id=abcd' --resume old");
+    }
+
+    #[test]
+    fn files_behind_two_dashes_stay_files_and_what_variables_told_is_told() {
+        let typed_words = ["sb", "submit", "--", "-dash", "--resume"].map(OsString::from);
+        let server = server("http://h:1", Some("carol"));
         assert_eq!(
-            again(&["sb", "submit", "--id", "abcd", "--resume", "old"], None),
-            "sudoku-batch submit --id abcd --resume old"
+            typed(typed_words.into_iter(), "submit", &at("abcd", Some("T")), &server),
+            "sb submit --id=abcd --resume T --server http://h:1 --tenant carol -- -dash --resume"
         );
+    }
+
+    #[test]
+    fn a_word_that_is_no_text_is_told_in_escapes() {
+        assert_eq!(quoted(OsStr::from_bytes(b"n\xffx y")), "$'n\\xffx\\x20y'");
     }
 }

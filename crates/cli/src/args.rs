@@ -1,13 +1,13 @@
 //! The command line as it is typed.
 
-use std::{path::PathBuf, time::Duration};
+use std::{ops::Range, path::PathBuf, time::Duration};
 
 use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use crate::{lines::LineWriter, record::Limit};
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:50051";
-const DEFAULT_SERVER: &str = "http://127.0.0.1:50051";
+pub(crate) const DEFAULT_SERVER: &str = "http://127.0.0.1:50051";
 
 /// Solve sudokus by the million: every puzzle answered exactly once, with the exact number of placements of plain backtracking.
 ///
@@ -217,6 +217,10 @@ pub(crate) struct Submit {
     /// Print only the results after those that this token stands for: an interrupted submit tells it.
     #[arg(long, value_name = "TOKEN", requires = "id", conflicts_with_all = ["detach", "summary"])]
     pub(crate) resume: Option<String>,
+
+    /// Leave out the results of these indexes: an interrupted submit had printed them beyond its token. May be repeated.
+    #[arg(long, value_name = "LO..HI", value_parser = index_range, requires = "id", conflicts_with_all = ["detach", "summary"])]
+    pub(crate) skip: Vec<Range<u64>>,
 }
 
 /// Which batch, where.
@@ -243,6 +247,10 @@ pub(crate) struct Results {
     /// Go on after the results that this token stands for: an interrupted command tells it. It fits no other batch.
     #[arg(long, value_name = "TOKEN", conflicts_with = "from")]
     pub(crate) resume: Option<String>,
+
+    /// Leave out the results of these indexes: an interrupted command had printed them beyond its token. May be repeated.
+    #[arg(long, value_name = "LO..HI", value_parser = index_range, conflicts_with = "summary")]
+    pub(crate) skip: Vec<Range<u64>>,
 
     /// Begin at this index.
     #[arg(long, value_name = "INDEX", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
@@ -389,6 +397,13 @@ fn lease_seconds(text: &str) -> Result<Duration, String> {
         .ok()
         .filter(|lease| *lease >= Duration::from_secs(1))
         .ok_or_else(|| "give 1 to 3600 seconds".to_owned())
+}
+
+fn index_range(text: &str) -> Result<Range<u64>, String> {
+    text.split_once("..")
+        .and_then(|(lo, hi)| Some(lo.parse().ok()?..hi.parse().ok()?))
+        .filter(|range| !range.is_empty())
+        .ok_or_else(|| "give two indexes such as 20..25, the second one left out".to_owned())
 }
 
 fn batch_id(text: &str) -> Result<String, String> {

@@ -7,7 +7,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::{lines::grouped, output::complain};
+use crate::output::complain;
 
 /// The bar of one command.
 pub(crate) struct Progress {
@@ -47,11 +47,11 @@ impl Progress {
         self.bar.set_message(rest);
     }
 
-    /// Ends the bar and says how it went: `50/50 puzzles in 0.12 s: …`.
-    pub(crate) fn finish(self, done: u64, total: u64, rest: &str) {
+    /// Ends the bar and says how it went: `50/50 puzzles` in 0.12 s`: …`.
+    pub(crate) fn finish(self, done: &str, rest: &str) {
         self.clear();
         let seconds = self.started.elapsed().as_secs_f64();
-        complain(&format!("{}/{} puzzles in {seconds:.2} s: {rest}", grouped(done), grouped(total)));
+        complain(&format!("{done} in {seconds:.2} s{rest}"));
     }
 
     fn clear(&self) {

@@ -178,7 +178,7 @@ impl Client {
         Ok(Results::new(stream))
     }
 
-    /// Batches, newest first: those in one of `states` (none: in any), at most `batches_max`; and whether there are more.
+    /// Batches, newest first: those in one of `states` (none: in any), at most `batches_max`; and the token of the next page, if there are more.
     ///
     /// # Errors
     /// [`Error::Status`].
@@ -186,7 +186,7 @@ impl Client {
         &mut self,
         states: &[v1::batch::State],
         batches_max: usize,
-    ) -> Result<(Vec<v1::Batch>, bool), Error> {
+    ) -> Result<(Vec<v1::Batch>, Option<String>), Error> {
         let mut batches = Vec::new();
         let mut page_token = String::new();
         while batches.len() < batches_max {
@@ -202,7 +202,7 @@ impl Client {
                 break;
             }
         }
-        Ok((batches, !page_token.is_empty()))
+        Ok((batches, Some(page_token).filter(|token| !token.is_empty())))
     }
 
     /// Streams a batch at each change of its state or progress, but not more often than `interval` (100 ms to 60 s; `None`: 1 s), until it has ended.

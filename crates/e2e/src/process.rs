@@ -5,8 +5,9 @@ use std::{
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     thread,
+    time::{Duration, Instant},
 };
 
 use nix::{
@@ -94,8 +95,18 @@ pub fn run(args: &[&str], environment: &[(&str, &str)], input: &str) -> Finished
     }
 }
 
-/// Lines that a stream has brought so far.
-type Lines = Arc<Mutex<Vec<String>>>;
+/// What a stream has brought so far.
+#[derive(Clone, Default, Debug)]
+struct Stream(Arc<Mutex<Heard>>);
+
+#[derive(Default, Debug)]
+struct Heard {
+    lines: Vec<String>,
+    has_ended: bool,
+}
+
+/// How long the last words of a process that has ended may take to be heard. Its children may hold its streams for longer.
+const LAST_WORDS_MAX: Duration = Duration::from_secs(2);
 
 /// A running command.
 #[derive(Debug)]
@@ -103,8 +114,8 @@ pub struct Process {
     child: Child,
     /// Held open: roles that were told to end with their parent do when it closes.
     stdin: Option<ChildStdin>,
-    stdout: Lines,
-    stderr: Lines,
+    stdout: Stream,
+    stderr: Stream,
     allowed: Vec<&'static str>,
 }
 
@@ -204,13 +215,17 @@ impl Process {
         kill(pid(self.child.id()), signal).expect("the process is there");
     }
 
-    /// Waits for its end; gives the exit code, or the signal that ended it as a negative number.
+    /// Waits for its end and its last words; gives the exit code, or the signal that ended it as a negative number.
     ///
     /// # Panics
     /// When it does not end.
     pub fn wait(&mut self) -> i32 {
         let status =
             eventually("the end of the process", || self.child.try_wait().expect("can be waited for"));
+        let ended = Instant::now();
+        while !(has_ended(&self.stdout) && has_ended(&self.stderr)) && ended.elapsed() < LAST_WORDS_MAX {
+            thread::sleep(Duration::from_millis(5));
+        }
         status.code().unwrap_or_else(|| -status.signal().unwrap_or(0))
     }
 
@@ -256,17 +271,26 @@ fn pid(id: u32) -> Pid {
     Pid::from_raw(i32::try_from(id).expect("process ids fit"))
 }
 
-fn collect(stream: impl Read + Send + 'static) -> Lines {
-    let kept = Lines::default();
-    let filled = Arc::clone(&kept);
+fn collect(stream: impl Read + Send + 'static) -> Stream {
+    let kept = Stream::default();
+    let filled = kept.clone();
     thread::spawn(move || {
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
-            filled.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            heard(&filled).lines.push(line);
         }
+        heard(&filled).has_ended = true;
     });
     kept
 }
 
-fn lines(kept: &Lines) -> Vec<String> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+fn heard(stream: &Stream) -> MutexGuard<'_, Heard> {
+    stream.0.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn lines(stream: &Stream) -> Vec<String> {
+    heard(stream).lines.clone()
+}
+
+fn has_ended(stream: &Stream) -> bool {
+    heard(stream).has_ended
 }

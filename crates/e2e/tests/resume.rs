@@ -1,7 +1,7 @@
 //! Streams that are cut and gone on with; clients that die; servers that differ. Nothing twice, nothing missing.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::{collections::BTreeSet, fs, time::Instant};
+use std::{collections::BTreeSet, fs};
 
 use client::{Client, NewBatch, Position, Start};
 use e2e::{Finished, Process, Proxy, SEED, Service, eventually, run};
@@ -63,7 +63,7 @@ fn results_cut_at_a_hundred_random_places_go_on_at_the_other_server_with_nothing
                 break;
             }
             cuts += 1;
-            assert!(matches!(done.code, Some(1 | 4)), "{done:?}");
+            assert!(matches!(done.code, Some(1 | 4)) && cuts < 20 * CUTS, "{done:?}");
             // Cut before the first answer: it begins where it was.
             begin = token(&done).or(begin);
         }
@@ -351,71 +351,7 @@ async fn a_stream_that_ends_cleanly_after_forty_of_a_hundred_results_is_no_succe
     let done = tokio::task::spawn_blocking(submit).await.unwrap();
     assert_eq!(done.code, Some(4), "{}", done.stderr);
     assert!(done.stderr.contains("after 40 of 100 results"), "{}", done.stderr);
-    assert!(done.stderr.contains("sudoku-batch results hundred"), "{}", done.stderr);
+    // Sealed by then or not: its input is what a shell gives it.
+    assert!(done.stderr.contains(" --resume "), "{}", done.stderr);
     serving.abort();
-}
-
-#[test]
-fn ctrl_c_after_ten_of_a_hundred_results_ends_at_once_and_leads_back_to_all_of_them() {
-    let service = Service::start(1, &[]);
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("puzzles.txt");
-    fs::write(
-        &file,
-        format!("{}{}", format!("{SEED}\n").repeat(10), format!("{}\n", e2e::ENDLESS).repeat(90)),
-    )
-    .unwrap();
-    let file = file.to_str().unwrap();
-    let options = ["--placement-limit", "20000000", "--output", "jsonl"];
-    let server = ["--server", &service.url];
-    let args = [&["submit", file, "--id", "ctrl-c"], &options[..], &server].concat();
-    let mut submit = Process::start(&args, &[]);
-    submit.line("{\"index\":9,");
-    let begun = Instant::now();
-    submit.signal(Signal::SIGINT);
-    assert_eq!(submit.wait(), 4);
-    assert!(begun.elapsed().as_secs() < 2, "{:?}", begun.elapsed());
-    submit.logged("the batch ctrl-c is complete and is solved on");
-    let all = run(&[&["results", "ctrl-c", "--output", "jsonl"], &server[..]].concat(), &[], "");
-    assert_eq!((all.code, all.stdout.lines().count()), (Some(0), 100), "{}", all.stderr);
-    // What was printed before and what the told token brings are together the same.
-    let told = Finished { code: Some(4), stdout: String::new(), stderr: submit.log().join("\n") };
-    let rest = run(
-        &[&["results", "ctrl-c", "--output", "jsonl", "--resume", &token(&told).unwrap()], &server[..]]
-            .concat(),
-        &[],
-        "",
-    );
-    assert!(submit.stdout() + &rest.stdout == all.stdout);
-}
-
-#[test]
-fn a_reader_that_stops_early_ends_a_submit_quietly() {
-    use std::process::{Command, Stdio};
-    let service = Service::start(1, &[]);
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("puzzles.txt");
-    fs::write(&file, puzzles(1_000)).unwrap();
-    let script = format!(
-        "\"$BIN\" submit {} --server {} --output jsonl | head -n1; echo ${{PIPESTATUS[0]}}",
-        file.display(),
-        service.url
-    );
-    let output = Command::new("bash")
-        .args(["-c", &script])
-        .env("BIN", e2e::binary())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let stdout = String::from_utf8(output.stdout).unwrap();
-    let lines: Vec<&str> = stdout.lines().collect();
-    assert!(lines[0].starts_with("{\"index\":0,") && lines.len() == 2, "{stdout}");
-    // All may have fitted into the pipe: then it told its end.
-    assert_eq!(lines[1], "0");
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.is_empty() || told.starts_with("1,000/1,000 puzzles"), "{told}");
-    eventually("the batch is solved to its end all the same", || {
-        let done = "select count(*) from batch where state = 3";
-        (service.database.value(done) == "1").then_some(())
-    });
 }

@@ -17,6 +17,8 @@ const IDLE_POLL: Duration = Duration::from_secs(1);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// How long a job that cannot be done is left alone.
 const HOLD_BACK: Duration = Duration::from_secs(60);
+/// How long results are kept for a database that is away.
+const KEPT_MAX: Duration = Duration::from_secs(600);
 /// How long giving a lease back may take once the worker is stopping.
 pub(crate) const GIVE_BACK_MAX: Duration = Duration::from_millis(1_500);
 
@@ -121,11 +123,11 @@ impl Lane {
         solving.await
     }
 
-    /// Stores what is done; keeps trying for as long as the lease may last, for the work is worth more than the wait.
+    /// Stores what is done; keeps trying while the database is away, for the work is worth more than the wait, and while it is away nobody else can take the job.
     async fn complete(&self, key: JobKey, completion: Completion) {
         let shared = &self.shared;
         let whole = completion.mid == key.hi;
-        let give_up = Instant::now() + shared.config.lease;
+        let give_up = Instant::now() + KEPT_MAX;
         let mut is_repeat = false;
         // What says that a puzzle has no answer is for good, so it waits for the disk.
         let for_good = completion.counts.undecided + completion.counts.failed > 0;

@@ -95,7 +95,8 @@ async fn submit(url: &str) -> anyhow::Result<()> {
         }
         progress.set_done(summary.puzzles());
     }
-    progress.finish(summary.puzzles(), total, &summary.outcomes());
+    let done = format!("{}/{} puzzles", grouped(summary.puzzles()), grouped(total));
+    progress.finish(&done, &format!(": {}", summary.outcomes()));
     telling.sort_by_key(|record: &Record| record.index);
     Ok(show(&telling, summary)?)
 }

@@ -16,13 +16,14 @@ use crate::{
 pub(crate) async fn run(args: List) -> anyhow::Result<Exit> {
     let mut client = connect(&args.server).await?;
     let states: Vec<v1::batch::State> = args.state.iter().copied().map(state).collect();
-    let (batches, has_more) =
+    let (batches, next) =
         client.list_batches(&states, args.limit as usize).await.with_context(|| at(&args.server))?;
     let is_empty = batches.is_empty();
     let mut out = output::results();
     match args.output {
         BatchFormat::Json => {
-            let message = v1::ListBatchesResponse { batches, next_page_token: String::new() };
+            let message =
+                v1::ListBatchesResponse { batches, next_page_token: next.clone().unwrap_or_default() };
             writeln!(out, "{}", proto_json::line("ListBatchesResponse", &message)?)?;
         }
         BatchFormat::Text => table(&mut out, &batches)?,
@@ -31,7 +32,7 @@ pub(crate) async fn run(args: List) -> anyhow::Result<Exit> {
     if is_empty {
         output::complain("there is no such batch");
     }
-    if has_more {
+    if next.is_some() {
         output::complain(&format!("there are more than {}; see them with --limit", args.limit));
     }
     Ok(Exit::Done)

@@ -35,9 +35,10 @@ pub(crate) async fn run(args: Results) -> anyhow::Result<Exit> {
     let ended = interruptible(print(Arc::clone(&args), client, batch, standing.clone()), stopped).await;
     ended.map_err(|error| {
         let stand = standing.get();
-        let token = stand.token.as_deref().filter(|_| !args.summary);
-        let command = again::typed(std::env::args(), None, token);
-        again::not_finished(error, &name, &stand, "is not touched by this; this goes on", &command)
+        let place = if args.summary { again::Place::default() } else { again::Place::of(&stand) };
+        let command = again::typed(std::env::args_os(), "results", &place, &args.batch.server);
+        let id = name.trim_start_matches("batches/");
+        again::not_finished(error, id, &stand, "is not touched by this; this goes on", &command)
     })
 }
 
@@ -55,16 +56,18 @@ async fn print(
     batch: v1::Batch,
     standing: Standing,
 ) -> anyhow::Result<Exit> {
-    let count = |batch: &v1::Batch| u64::try_from(batch.puzzle_count).unwrap_or(0);
     standing.set(|stand| {
         stand.total = count(&batch);
-        stand.is_rest = args.resume.is_some() || args.from.is_some_and(|from| from > 0);
+        stand.skip.clone_from(&args.skip);
+        stand.is_rest =
+            args.resume.is_some() || !args.skip.is_empty() || args.from.is_some_and(|from| from > 0);
     });
     let progress = Progress::start(!args.summary);
     progress.set_total(count(&batch));
     let limit = batch.options.and_then(|options| options.placement_limit).unwrap_or(0);
     let limit = PlacementLimit(u64::try_from(limit).unwrap_or(0));
-    let mut printer = Printer::new(LineWriter { format: args.output, limit }, args.summary);
+    let writer = LineWriter { format: args.output, limit };
+    let mut printer = Printer::new(writer, args.summary, standing.clone())?;
 
     let start = if args.as_finished { Start::as_finished() } else { Start::ordered(0) };
     let position = match (&args.resume, args.from) {
@@ -73,24 +76,44 @@ async fn print(
     };
     let mut results = client.results(&batch.name, start.at(position)).await?;
     while let Some(run) = results.next().await? {
+        let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
+        let range = first.index..last.index + 1;
+        printer.begin_run(range.start);
         for result in run {
-            printer.print(&Record::of_result(result)?, None)?;
+            if !standing.has_printed(result.index) {
+                printer.print(&Record::of_result(result)?, None)?;
+            }
         }
-        printer.flush()?;
+        printer.end_run(&range, results.token().map(str::to_owned))?;
+        progress.set_total(standing.get().total);
         progress.set_done(printer.summary.puzzles());
-        standing.set(|stand| {
-            stand.token = results.token().map(str::to_owned);
-            stand.printed = printer.summary.puzzles();
-        });
     }
     let ended = results.batch().context("a stream that has ended holds its batch")?;
-    let (total, state) = (count(ended), ended.state());
+    finish(printer, progress, count(ended), ended)
+}
+
+fn count(batch: &v1::Batch) -> u64 {
+    u64::try_from(batch.puzzle_count).unwrap_or(0)
+}
+
+/// The end of a command that has printed a batch's results to their end. What it says of the inputs is true of the whole batch, whoever printed the
+/// beginning.
+pub(crate) fn finish(
+    mut printer: Printer,
+    progress: Progress,
+    total: u64,
+    batch: &v1::Batch,
+) -> anyhow::Result<Exit> {
+    let done = batch.progress.unwrap_or_default();
+    if done.invalid_count + done.undecided_count + done.failed_count > 0 {
+        printer.mark_bad();
+    }
     let exit = printer.finish(progress, total, &format!("; {}", batch.name))?;
-    Ok(if state == State::Cancelled { cancelled(&batch.name) } else { exit })
+    Ok(if batch.state() == State::Cancelled { cancelled(&batch.name) } else { exit })
 }
 
 /// The end of a command whose batch was cancelled.
 pub(crate) fn cancelled(name: &str) -> Exit {
-    output::complain(&format!("{name} was cancelled before all of it was solved"));
+    output::complain(&format!("{name} was cancelled"));
     Exit::NotFinished
 }

@@ -17,6 +17,7 @@ use crate::{
     args::Solve,
     exit::{Exit, NotFinishedError},
     input::{Input, InputRecord},
+    interrupt::Standing,
     machine::cores,
     output,
     printer::Printer,
@@ -148,7 +149,7 @@ fn work(inbox: &Mutex<mpsc::Receiver<Task>>, events: &mpsc::Sender<Event>, limit
 /// Prints answers in order until the input has ended and all of it is answered.
 fn print(args: &Solve, heard: &mpsc::Receiver<Event>, permits: &mpsc::Sender<()>) -> anyhow::Result<Exit> {
     let progress = Progress::start(!args.solving.summary);
-    let mut printer = Printer::new(args.solving.writer(), args.solving.summary);
+    let mut printer = Printer::new(args.solving.writer(), args.solving.summary, Standing::default())?;
     let mut waiting: BTreeMap<u64, Vec<(Record, Place)>> = BTreeMap::new();
     let (mut tasks, mut next, mut total) = (0_u64, 0_u64, 0_u64);
     let mut end = None;

@@ -1,6 +1,10 @@
 //! `submit`: puzzles to a server as one batch, results to stdout.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    ffi::OsString,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use anyhow::{Context as _, bail};
 use client::{
@@ -12,11 +16,12 @@ use tokio::sync::{mpsc, watch};
 use crate::{
     again,
     args::Submit,
-    commands::results::cancelled,
+    commands::results::finish,
     connection::{at, connect, resource_name},
     exit::{Exit, NotFinishedError},
     input::{Input, InputRecord, Places},
     interrupt::{Stand, Standing, interruptible},
+    lines::grouped,
     output,
     printer::Printer,
     progress::Progress,
@@ -35,7 +40,10 @@ pub(crate) async fn run(args: Submit) -> anyhow::Result<Exit> {
     };
     let args = Arc::new(args);
     let standing = Standing::default();
-    standing.set(|stand| stand.is_rest = args.resume.is_some());
+    standing.set(|stand| {
+        stand.skip.clone_from(&args.skip);
+        stand.is_rest = args.resume.is_some() || !args.skip.is_empty();
+    });
     let work = submit(Arc::clone(&args), client, name.clone(), first, input, standing.clone());
     let ended = interruptible(work, stopped).await;
     ended.map_err(|error| explain(error, &name, &args, &standing.get()))
@@ -63,31 +71,40 @@ async fn begin(args: &Submit) -> anyhow::Result<(Client, String, Vec<InputRecord
 fn explain(error: anyhow::Error, name: &str, args: &Submit, stand: &Stand) -> anyhow::Error {
     let id = name.trim_start_matches("batches/");
     // A summary is of everything, so it begins anew.
-    let token = stand.token.as_deref().filter(|_| !args.solving.summary);
-    let rest = if token.is_some() { "prints the other results" } else { "prints every result" };
-    let (told, command) = match (reads_standard_input(args), stand.is_sealed) {
-        (true, true) => {
-            (format!("is complete and is solved on; this {rest}"), again::results(args, id, token))
-        }
-        (standard, is_sealed) => {
-            let state = if is_sealed {
-                "is complete and is solved on"
-            } else {
-                "stays, and what was sent of it is solved"
-            };
-            let input = if standard { " with the same standard input" } else { "" };
-            let adds = if is_sealed { "" } else { "adds what is missing and " };
-            (
-                format!("{state}: the same command{input} {adds}{rest}"),
-                again::typed(std::env::args(), Some(id), token),
-            )
-        }
+    let place = if args.solving.summary { again::Place::default() } else { again::Place::of(stand) };
+    let rest = match (args.detach, place.token.is_some()) {
+        (true, _) => "sends the rest",
+        (false, true) => "prints the other results",
+        (false, false) => "prints every result",
     };
-    again::not_finished(error, name, stand, &told, &command)
+    let again_readable = can_be_read_again(args);
+    let (told, command) = if !again_readable && stand.is_sealed {
+        let command = again::results(&program(), args, id, &place);
+        (format!("is complete and is solved on; this {rest}"), command)
+    } else {
+        let place = again::Place { id: Some(id.to_owned()), ..place };
+        let state = if stand.is_sealed {
+            "is complete and is solved on"
+        } else {
+            "stays, and what was sent of it is solved"
+        };
+        let input = if again_readable { "" } else { " with the same input" };
+        let adds = if stand.is_sealed || args.detach { "" } else { "adds what is missing and " };
+        let command = again::typed(std::env::args_os(), "submit", &place, &args.server);
+        (format!("{state}: the same command{input} {adds}{rest}"), command)
+    };
+    again::not_finished(error, id, stand, &told, &command)
 }
 
-fn reads_standard_input(args: &Submit) -> bool {
-    args.solving.files.is_empty() || args.solving.files.iter().any(|file| file.as_os_str() == "-")
+/// Whether all inputs are files: not standard input, nor what a shell puts in the place of one.
+fn can_be_read_again(args: &Submit) -> bool {
+    let is_file = |file: &PathBuf| std::fs::metadata(file).is_ok_and(|found| found.is_file());
+    !args.solving.files.is_empty() && args.solving.files.iter().all(is_file)
+}
+
+/// How this program was called.
+fn program() -> OsString {
+    std::env::args_os().next().unwrap_or_else(|| "sudoku-batch".into())
 }
 
 /// What sending tells to printing.
@@ -123,18 +140,18 @@ async fn submit(
         let total = feeding.await?;
         drop(progress);
         output::announce(&name)?;
+        let id = name.trim_start_matches("batches/");
+        let follow = again::results(&program(), &args, id, &again::Place::default());
         output::complain(&format!(
-            "{total} puzzles submitted; follow them with `sudoku-batch results {name}`"
+            "{} puzzles submitted; this prints their results:\n  {follow}",
+            grouped(total)
         ));
         return Ok(Exit::Done);
     }
-    let mut printer = Printer::new(args.solving.writer(), args.solving.summary);
+    let mut printer = Printer::new(args.solving.writer(), args.solving.summary, standing.clone())?;
     let receiving = receive(&args, receiver, &name, sent.clone(), &progress, &standing, &mut printer);
     match tokio::try_join!(feeding, receiving) {
-        Ok((total, state)) => {
-            let exit = printer.finish(progress, total, &format!("; {name}"))?;
-            Ok(if state == State::Cancelled { cancelled(&name) } else { exit })
-        }
+        Ok((total, batch)) => finish(printer, progress, total, &batch),
         Err(error) => {
             // What has come is the user's, also when the rest has not.
             printer.flush()?;
@@ -209,7 +226,7 @@ async fn was_cancelled(client: &mut Client, name: &str, error: &client::Error) -
             .is_ok_and(|batch| matches!(batch.state(), State::Cancelling | State::Cancelled))
 }
 
-/// Prints every result; returns how the batch ended.
+/// Prints every result; returns the batch as it ended.
 async fn receive(
     args: &Submit,
     mut client: Client,
@@ -218,7 +235,7 @@ async fn receive(
     progress: &Progress,
     standing: &Standing,
     printer: &mut Printer,
-) -> anyhow::Result<State> {
+) -> anyhow::Result<v1::Batch> {
     let mut start = if args.as_finished { Start::as_finished() } else { Start::ordered(0) };
     if let Some(token) = &args.resume {
         start = start.at(Position::Token(token.clone()));
@@ -231,7 +248,12 @@ async fn receive(
         if sent.acknowledged.wait_for(|count| *count >= end).await.is_err() {
             bail!("the batch holds more puzzles than this input");
         }
+        let range = run.first().map_or(end, |first| first.index)..end;
+        printer.begin_run(range.start);
         for result in run {
+            if standing.has_printed(result.index) {
+                continue;
+            }
             let mut record = Record::of_result(result)?;
             let Some(place) = sent.places().get(record.index) else {
                 bail!("result {} has no place in the input", record.index);
@@ -239,12 +261,8 @@ async fn receive(
             record.mark_unreadable(place);
             printer.print(&record, Some(place))?;
         }
-        printer.flush()?;
+        printer.end_run(&range, results.token().map(str::to_owned))?;
         progress.set_done(printer.summary.puzzles());
-        standing.set(|stand| {
-            stand.token = results.token().map(str::to_owned);
-            stand.printed = printer.summary.puzzles();
-        });
     }
-    results.batch().map(v1::Batch::state).context("a stream that has ended holds its batch")
+    results.batch().cloned().context("a stream that has ended holds its batch")
 }

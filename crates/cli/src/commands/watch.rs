@@ -1,11 +1,15 @@
 //! `watch`: one batch as it goes on.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::{
+    io::{IsTerminal as _, Write as _},
+    sync::Arc,
+};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use client::v1::{self, batch::State};
 
 use crate::{
+    again,
     args::{BatchFormat, Watch},
     commands::{
         get::{counts, show, text, word},
@@ -13,6 +17,7 @@ use crate::{
     },
     connection::{at, connect, resource_name},
     exit::{Exit, NotFinishedError},
+    interrupt::{Interrupted, interruptible},
     output,
     progress::Progress,
     proto_json,
@@ -21,39 +26,39 @@ use crate::{
 
 pub(crate) async fn run(args: Watch) -> anyhow::Result<Exit> {
     let stopped = stop(false)?;
-    tokio::select! {
-        ended = watch(&args) => ended,
-        _ = stopped => bail!(NotFinishedError(format!(
-            "interrupted; the batch {} goes on without a watcher",
-            resource_name(&args.batch.name)
-        ))),
-    }
+    let args = Arc::new(args);
+    let ended = interruptible(watch(Arc::clone(&args)), stopped).await;
+    ended.map_err(|error| {
+        let goes_on = error.is::<Interrupted>()
+            || error.downcast_ref::<client::Error>().is_some_and(client::Error::is_transient);
+        if !goes_on {
+            return error;
+        }
+        let name = resource_name(&args.batch.name);
+        let command =
+            again::typed(std::env::args_os(), "watch", &again::Place::default(), &args.batch.server);
+        NotFinishedError(format!("{error}; {name} goes on without a watcher, this looks again:\n  {command}"))
+            .into()
+    })
 }
 
-async fn watch(args: &Watch) -> anyhow::Result<Exit> {
+async fn watch(args: Arc<Watch>) -> anyhow::Result<Exit> {
     let mut client = connect(&args.batch.server).await?;
     let name = resource_name(&args.batch.name);
     let mut watch = client.watch(&name, Some(args.interval)).await.with_context(|| at(&args.batch.server))?;
-    let shows_bar = args.output == BatchFormat::Text && std::io::stdout().is_terminal();
-    let progress = Progress::start(!shows_bar);
+    let shows_bar = args.output == BatchFormat::Text
+        && std::io::stdout().is_terminal()
+        && std::io::stderr().is_terminal();
+    let progress = shows_bar.then(|| Progress::start(false));
     let mut last = None;
-    loop {
-        let batch = match watch.next().await {
-            Ok(Some(batch)) => batch,
-            Ok(None) => break,
-            Err(error) if error.is_transient() => bail!(NotFinishedError(format!(
-                "{error}; the batch goes on, look again with\n  sudoku-batch watch {name} --server {}",
-                args.batch.server.server
-            ))),
-            Err(error) => return Err(error).with_context(|| at(&args.batch.server)),
-        };
-        if args.output == BatchFormat::Json {
-            output::announce(&proto_json::line("Batch", &batch)?)?;
-        } else if shows_bar {
+    while let Some(batch) = watch.next().await? {
+        if let Some(progress) = &progress {
             progress.set_total(u64::try_from(batch.puzzle_count).unwrap_or(0));
             let done = batch.progress.unwrap_or_default().done_count;
             progress.set_done(u64::try_from(done).unwrap_or(0));
             progress.set_rest(outcomes(&batch));
+        } else if args.output == BatchFormat::Json {
+            output::announce(&proto_json::line("Batch", &batch)?)?;
         } else {
             output::announce(&line(&batch))?;
         }
