@@ -69,7 +69,12 @@ impl From<Status> for Error {
 
 fn describe(status: &Status) -> String {
     let text = status.message();
-    if text.is_empty() { status.code().description().to_owned() } else { text.to_owned() }
+    let text = if text.is_empty() { status.code().description() } else { text };
+    // With a source it is the transport's word, not the server's.
+    match std::error::Error::source(status) {
+        Some(cause) => format!("the connection to the server broke ({})", root_cause(cause)),
+        None => text.to_owned(),
+    }
 }
 
 /// The innermost cause: transports wrap it in layers that say nothing.

@@ -35,10 +35,6 @@ pub struct Look {
     pub any_blamed: bool,
     /// Until the first lease ends, if there is any.
     pub lease_left: Option<Duration>,
-    /// Batches that are being cancelled, the first of them.
-    pub cancelling: Vec<i64>,
-    /// Deleted batches have rows left.
-    pub any_deleted: bool,
 }
 
 impl Store {
@@ -72,18 +68,15 @@ impl Store {
         Ok(done.rows_affected())
     }
 
-    /// Looks what there is to see to; of batches that are being cancelled at most `batches_max`.
+    /// Looks what there is to see to.
     ///
     /// # Errors
     /// [`Error::Database`].
-    pub async fn look(&self, batches_max: usize) -> Result<Look, Error> {
-        let limit = i64::try_from(batches_max).unwrap_or(i64::MAX);
-        let row = sqlx::query_file!("queries/look.sql", limit).fetch_one(&self.pool).await?;
+    pub async fn look(&self) -> Result<Look, Error> {
+        let row = sqlx::query_file!("queries/look.sql").fetch_one(&self.pool).await?;
         Ok(Look {
             any_blamed: row.any_blamed,
             lease_left: row.lease_left.map(|left| Duration::try_from_secs_f64(left).unwrap_or_default()),
-            cancelling: row.cancelling,
-            any_deleted: row.any_deleted,
         })
     }
 }

@@ -13,6 +13,15 @@ pub struct Ended {
     pub state: BatchState,
 }
 
+/// What nobody wants any more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unwanted {
+    /// Batches that are being cancelled, the first of them.
+    pub cancelling: Vec<i64>,
+    /// Deleted batches have rows left.
+    pub any_deleted: bool,
+}
+
 /// What a step of removing deleted batches did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purged {
@@ -48,8 +57,18 @@ impl Store {
             .collect()
     }
 
+    /// Looks for what nobody wants any more; of batches that are being cancelled at most `batches_max`.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn unwanted(&self, batches_max: usize) -> Result<Unwanted, Error> {
+        let limit = i64::try_from(batches_max).unwrap_or(i64::MAX);
+        let row = sqlx::query_file!("queries/unwanted.sql", limit).fetch_one(&self.pool).await?;
+        Ok(Unwanted { cancelling: row.cancelling, any_deleted: row.any_deleted })
+    }
+
     /// Begins to cancel a batch; returns whether it did: `false` if it had ended, or is being cancelled already. Durable when it returns if the store is
-    /// [`crate::Durability::Synchronous`]. Workers see it within half a second, or when [`Store::notify_cancels`] tells them.
+    /// [`crate::Durability::Synchronous`]. Workers look every half second, or when [`Store::notify_cancels`] tells them.
     ///
     /// # Errors
     /// [`Error::Database`].

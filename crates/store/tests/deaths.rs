@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use common::{FORMAT, LEASE, NO_LEASE, batch, chunk, claim_one, completion, expire, store};
 use e2e::Database;
-use store::{BatchState, Job, JobKey, Store, WorkerId};
+use store::{BatchState, Job, JobKey, Store, Unwanted, WorkerId};
 
 mod common;
 
@@ -172,18 +172,18 @@ async fn a_look_says_what_there_is_to_do() {
     let store = store(&database).await;
     let tenant = store.tenant("default").await.unwrap();
     let batch = batch(&store, "looked-at").await;
-    let nothing = store.look(10).await.unwrap();
-    assert!(!nothing.any_blamed && !nothing.any_deleted && nothing.lease_left.is_none());
-    assert_eq!(nothing.cancelling, Vec::<i64>::new());
+    let nothing = store.look().await.unwrap();
+    assert!(!nothing.any_blamed && nothing.lease_left.is_none());
+    assert_eq!(store.unwanted(10).await.unwrap(), Unwanted { cancelling: vec![], any_deleted: false });
     store.append(batch.key, 0, FORMAT, vec![chunk(0, 8), chunk(8, 16)]).await.unwrap();
     claim_one(&store, WorkerId::fresh(), NO_LEASE).await;
-    assert_eq!(store.look(10).await.unwrap().lease_left, Some(Duration::ZERO));
+    assert_eq!(store.look().await.unwrap().lease_left, Some(Duration::ZERO));
     expire(&store).await;
     claim_one(&store, WorkerId::fresh(), LEASE).await;
-    let look = store.look(10).await.unwrap();
+    let look = store.look().await.unwrap();
     assert!(look.any_blamed && look.lease_left.is_some_and(|left| left > LEASE / 2 && left <= LEASE));
     assert!(store.delete(batch.key, true).await.unwrap());
-    let look = store.look(10).await.unwrap();
-    assert_eq!((look.cancelling, look.any_deleted), (vec![batch.key.id()], false), "it still has jobs");
+    let unwanted = Unwanted { cancelling: vec![batch.key.id()], any_deleted: false };
+    assert_eq!(store.unwanted(10).await.unwrap(), unwanted, "it still has jobs");
     assert!(store.batch(tenant, "looked-at").await.is_err());
 }

@@ -115,6 +115,40 @@ async fn a_deleted_batch_is_hidden_at_once_gives_its_name_back_and_leaves_no_row
     assert_eq!(["batch", "job", "payload", "result", "result_piece"].map(rows), ["1", "1", "2", "0", "0"]);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn many_who_remove_a_deleted_batch_at_once_leave_no_row_without_it() {
+    // The first version removed the batch when it saw nothing more to remove: others had removed it since it looked.
+    let database = Database::fresh();
+    let store = store(&database).await;
+    for round in 0..6 {
+        let batch = batch(&store, &format!("round-{round}")).await;
+        let chunks = (0..400).map(|at| chunk(at * 2, at * 2 + 2)).collect();
+        store.append(batch.key, 0, FORMAT, chunks).await.unwrap();
+        assert!(store.delete(batch.key, true).await.unwrap());
+        assert_eq!(store.drop_cancelled(batch.key.id(), 1_000).await.unwrap(), 400);
+        assert!(store.finish(batch.key.id()).await.unwrap().is_some());
+        let purging: Vec<_> = (0..4)
+            .map(|_| {
+                let store = store.clone();
+                let key = batch.key;
+                tokio::spawn(async move {
+                    while !matches!(store.purge(7).await.unwrap(), Purged::Whole(id) if id == key.id()) {
+                        if store.unwanted(1).await.unwrap().any_deleted {
+                            continue;
+                        }
+                        break;
+                    }
+                })
+            })
+            .collect();
+        for one in purging {
+            one.await.unwrap();
+        }
+        let rows = |table: &str| database.value(&format!("select count(*) from {table}"));
+        assert_eq!(["batch", "payload", "result"].map(rows), ["0", "0", "0"], "round {round}");
+    }
+}
+
 #[tokio::test]
 async fn a_list_is_newest_first_in_stable_pages_and_by_state() {
     let database = Database::fresh();

@@ -9,24 +9,26 @@ mod common;
 /// The generic plan of a statement of `queries/`, whose parameters have these types.
 fn plan(database: &Database, sql: &str, types: &str) -> String {
     let values = vec!["null"; types.split(", ").count()].join(", ");
+    let (types, values) = if types.is_empty() {
+        (String::new(), String::new())
+    } else {
+        (format!("({types})"), format!("({values})"))
+    };
     let script = format!(
-        "set plan_cache_mode = force_generic_plan; prepare statement ({types}) as {sql}; explain execute statement ({values})"
+        "set plan_cache_mode = force_generic_plan; prepare statement {types} as {sql}; explain execute statement {values}"
     );
     database.query(&script).join("\n")
 }
 
 const EXPIRE: &str = include_str!("../queries/expire.sql");
 /// Each of them with the types of its parameters and the indexes that it must use.
-const HOT: [(&str, &str, &[&str]); 7] = [
+const HOT: [(&str, &str, &[&str]); 8] = [
     (include_str!("../queries/claim.sql"), "bigint, uuid, float8", &["job_ready"]),
     (include_str!("../queries/claim_blamed.sql"), "bigint, uuid, float8", &["job_blamed"]),
     (EXPIRE, "bigint, float8, bigint, smallint", &["job_lease"]),
     (include_str!("../queries/acquit.sql"), "uuid", &["job_blamed"]),
-    (
-        include_str!("../queries/look.sql"),
-        "bigint",
-        &["job_blamed", "job_lease", "batch_cancelling", "batch_deleted"],
-    ),
+    (include_str!("../queries/look.sql"), "", &["job_blamed", "job_lease"]),
+    (include_str!("../queries/unwanted.sql"), "bigint", &["batch_cancelling", "batch_deleted"]),
     (include_str!("../queries/finish.sql"), "bigint", &["job_pkey"]),
     (include_str!("../queries/finish_any.sql"), "bigint", &["batch_ending", "job_pkey"]),
 ];

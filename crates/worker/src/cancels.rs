@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use crate::Shared;
 
-/// How often each worker looks, whatever notifications say.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often each worker looks, whatever notifications say; with the jitter of a quarter it is half a second at the most.
+const LOOK: Duration = Duration::from_millis(400);
 
 /// Runs until it is aborted.
 pub(crate) async fn run(shared: Arc<Shared>) {

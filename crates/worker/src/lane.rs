@@ -135,8 +135,14 @@ impl Lane {
         loop {
             match store.complete(shared.id, key, completion.clone()).await {
                 Ok(()) => break,
-                // The first try may have been stored although its answer was lost: tell the streams, they will see.
-                Err(Error::LeaseLost) if is_repeat => break,
+                Err(Error::LeaseLost) if is_repeat => {
+                    // The first try may have been stored although its answer was lost: tell the streams, they will see.
+                    tracing::info!(
+                        batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, lease.attempt = key.attempt, worker.id = %shared.id,
+                        "results were stored by an earlier try, or their lease was lost"
+                    );
+                    break;
+                }
                 Err(Error::LeaseLost) => {
                     tracing::warn!(
                         batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, lease.attempt = key.attempt, worker.id = %shared.id,

@@ -2,7 +2,7 @@
 //!
 //! Who does what: one *lane* a solver thread claims, hands over, completes (`lane.rs`); the *heartbeat* prolongs leases from a thread
 //! and a connection of its own, so that neither solving nor a slow statement can starve it (`heartbeat.rs`); *upkeep* puts back what
-//! dead workers held and ends batches (`upkeep.rs`); *quarantine* has jobs over which workers have died run alone (`quarantine.rs`);
+//! dead workers held and ends batches (`upkeep.rs`); *sweep* removes what was cancelled or deleted (`sweep.rs`); *quarantine* has jobs over which workers have died run alone (`quarantine.rs`);
 //! *cancels* stops what nobody wants any more (`cancels.rs`); *notices* tell waiting streams, a few times a second (`notices.rs`).
 #![forbid(unsafe_code)]
 
@@ -16,6 +16,8 @@ mod notices;
 mod quarantine;
 mod slice;
 mod solver_thread;
+mod sweep;
+mod told;
 mod upkeep;
 
 use std::{sync::Arc, time::Duration};
@@ -36,8 +38,8 @@ const CONNECTIONS_EXTRA: u32 = 4;
 const DROPPED_MAX: u32 = 10_000;
 /// How long telling the streams of the last results may take.
 const FLUSH_MAX: Duration = Duration::from_millis(300);
-/// Connections for what must be durable at once: upkeep and finishing.
-const DURABLE_CONNECTIONS: u32 = 2;
+/// Connections for what must be durable at once: upkeep, sweeping, and the ends of batches.
+const DURABLE_CONNECTIONS: u32 = 4;
 
 /// Set-up of a worker.
 #[derive(Clone)]
@@ -152,6 +154,7 @@ impl Worker {
         }
         let mut others = JoinSet::new();
         others.spawn(upkeep::run(Arc::clone(&shared)));
+        others.spawn(sweep::run(Arc::clone(&shared)));
         others.spawn(cancels::run(Arc::clone(&shared)));
         let (grace, ended) = tokio::select! {
             stop = stop => match stop {

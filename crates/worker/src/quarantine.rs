@@ -14,6 +14,8 @@ use crate::{Shared, lane::Lane};
 
 /// No further job is begun in a turn that has lasted this long.
 const TURN: Duration = Duration::from_secs(1);
+/// Pause after a failure of the database.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// How long the lanes are kept from new jobs so that this process becomes free: their slices take half a second, but a single search may take long. Twice
 /// as long after each try in vain, so that blamed jobs have their turn in the end.
 const PATIENCE_MIN: Duration = Duration::from_secs(5);
@@ -26,6 +28,7 @@ pub(crate) async fn run(lane: Lane) {
     let mut any_blamed = shared.any_blamed.subscribe();
     let mut patience = PATIENCE_MIN;
     loop {
+        let mut pause = Duration::ZERO;
         tokio::select! {
             waits = any_blamed.wait_for(|any| *any) => if waits.is_err() {
                 return;
@@ -37,14 +40,16 @@ pub(crate) async fn run(lane: Lane) {
         match alone(shared, &mut any_blamed, patience).await {
             Some(_alone) => {
                 patience = PATIENCE_MIN;
-                if !turn(&lane).await {
-                    return;
+                match turn(&lane).await {
+                    Turn::Taken => {}
+                    Turn::Failed => pause = RETRY_PAUSE,
+                    Turn::Last => return,
                 }
             }
             None => patience = (patience * 2).min(PATIENCE_MAX),
         }
         tokio::select! {
-            () = tokio::time::sleep(begun.elapsed()) => {}
+            () = tokio::time::sleep(pause.max(begun.elapsed())) => {}
             () = shared.stopping() => return,
         }
     }
@@ -63,8 +68,17 @@ async fn alone<'a>(
     }
 }
 
-/// Works through blamed jobs for a moment. Returns whether the lane can go on.
-async fn turn(lane: &Lane) -> bool {
+/// How a turn ended.
+enum Turn {
+    Taken,
+    /// The database gave no job.
+    Failed,
+    /// The lane's thread is gone.
+    Last,
+}
+
+/// Works through blamed jobs for a moment.
+async fn turn(lane: &Lane) -> Turn {
     let shared = lane.shared();
     let begun = Instant::now();
     while begun.elapsed() < TURN && !shared.is_stopping() {
@@ -77,7 +91,7 @@ async fn turn(lane: &Lane) -> bool {
                     "a job over which a worker has died runs alone"
                 );
                 if !lane.work(job).await {
-                    return false;
+                    return Turn::Last;
                 }
             }
             Ok(None) => {
@@ -86,9 +100,9 @@ async fn turn(lane: &Lane) -> bool {
             }
             Err(error) => {
                 tracing::warn!(worker.id = %shared.id, %error, "cannot claim blamed jobs; trying again");
-                break;
+                return Turn::Failed;
             }
         }
     }
-    true
+    Turn::Taken
 }

@@ -1,11 +1,11 @@
-//! Upkeep of the queue, by every worker: put back what dead workers held, drop what was cancelled, end batches, remove deleted ones.
+//! Upkeep of the queue, by every worker: put back what dead workers held, end batches that are done.
 
 use std::{sync::Arc, time::Duration};
 
-use store::{Error, Expired, Purged};
+use store::{Error, Expired};
 use tokio::time::Instant;
 
-use crate::{Shared, tell_end};
+use crate::{Shared, tell_end, told::Told};
 
 /// Each worker looks at the latest after this; earlier if a lease ends earlier.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -14,24 +14,16 @@ const INTERVAL_MIN: Duration = Duration::from_millis(100);
 /// For so long after the database was restarted, or was away for this worker, leases are not taken from workers that may be alive: they prolong them as soon
 /// as they are connected again.
 const RETURN_GRACE: Duration = Duration::from_secs(5);
-/// A round that takes this long counts as the database being away.
-const ROUND_MAX: Duration = Duration::from_secs(3);
-/// A fault that lasts is told again after this.
-const TELL_AGAIN: Duration = Duration::from_secs(60);
+/// An answer that takes this long counts as the database being away.
+const ANSWER_MAX: Duration = Duration::from_secs(3);
 /// Jobs put back by one statement, at the most.
 const EXPIRED_MAX: usize = 200;
 /// Batches ended by one statement, at the most.
 const FINISHED_MAX: usize = 100;
-/// Cancelled batches looked after in one round.
-const CANCELLING_MAX: usize = 100;
-/// Rows of a deleted batch removed by one statement, of each table.
-const PURGED_ROWS_MAX: u64 = 2_000;
-/// Such statements in one round.
-const PURGES_MAX: usize = 20;
 
 /// Runs until it is aborted.
 pub(crate) async fn run(shared: Arc<Shared>) {
-    let mut upkeep = Upkeep { shared, back_at: None, told_at: None };
+    let mut upkeep = Upkeep { shared, back_at: None, told: Default::default() };
     let mut pause = INTERVAL_MIN;
     loop {
         tokio::time::sleep(pause).await;
@@ -43,8 +35,8 @@ struct Upkeep {
     shared: Arc<Shared>,
     /// When the database was last found to be away, or just back.
     back_at: Option<Instant>,
-    /// When a failure was last told.
-    told_at: Option<Instant>,
+    /// What was told of each part.
+    told: [Told; 4],
 }
 
 impl Upkeep {
@@ -52,25 +44,21 @@ impl Upkeep {
     async fn round(&mut self) -> Duration {
         let begun = Instant::now();
         let acquitted = self.acquit().await;
+        // The first statement of a round says whether the database is there.
+        let is_away = acquitted.as_ref().is_err_and(Error::is_transient) || begun.elapsed() > ANSWER_MAX;
+        if is_away {
+            self.back_at = Some(Instant::now());
+        }
         let expired = self.expire().await;
-        let until_next = self.look().await;
+        let looked = self.look().await;
         let finished = self.finish().await;
-        let failed = [acquitted.err(), expired.err(), finished.err()];
-        let (until_next, failed_look) = match until_next {
+        let (until_next, failed_look) = match looked {
             Ok(until_next) => (until_next, None),
             Err(error) => (INTERVAL, Some(error)),
         };
-        let failure = failed.into_iter().flatten().chain(failed_look).next();
-        if failure.is_some() || begun.elapsed() > ROUND_MAX {
-            self.back_at = Some(Instant::now());
-        }
-        match failure {
-            None => self.told_at = None,
-            Some(error) if self.told_at.is_none_or(|told| told.elapsed() > TELL_AGAIN) => {
-                tracing::warn!(%error, "upkeep failed; trying again");
-                self.told_at = Some(Instant::now());
-            }
-            Some(error) => tracing::debug!(%error, "upkeep still fails"),
+        let failures = [acquitted.err(), expired.err(), failed_look, finished.err()];
+        for (told, failure) in self.told.iter_mut().zip(failures) {
+            told.tell("upkeep failed; trying again", failure);
         }
         until_next
     }
@@ -98,17 +86,12 @@ impl Upkeep {
         Ok(())
     }
 
-    /// Sees to what there is to see to; gives the time until the first lease ends, within bounds.
+    /// Looks whether blamed jobs wait; gives the time until the first lease ends, within bounds.
     async fn look(&self) -> Result<Duration, Error> {
-        let shared = &self.shared;
-        let look = shared.durable.look(CANCELLING_MAX).await?;
-        shared.any_blamed.send_if_modified(|any| std::mem::replace(any, look.any_blamed) != look.any_blamed);
-        for id in look.cancelling {
-            shared.drop_cancelled(id).await;
-        }
-        if look.any_deleted {
-            purge(shared).await?;
-        }
+        let look = self.shared.durable.look().await?;
+        self.shared
+            .any_blamed
+            .send_if_modified(|any| std::mem::replace(any, look.any_blamed) != look.any_blamed);
         Ok(look.lease_left.unwrap_or(INTERVAL).clamp(INTERVAL_MIN, INTERVAL))
     }
 
@@ -119,17 +102,6 @@ impl Upkeep {
         }
         Ok(())
     }
-}
-
-async fn purge(shared: &Shared) -> Result<(), Error> {
-    for _ in 0..PURGES_MAX {
-        match shared.durable.purge(PURGED_ROWS_MAX).await? {
-            Purged::Nothing => break,
-            Purged::Some(_) => {}
-            Purged::Whole(id) => tracing::info!(batch.id = id, "deleted batch removed"),
-        }
-    }
-    Ok(())
 }
 
 fn tell_expiry(expired: &Expired) {
