@@ -9,7 +9,7 @@ use std::{
 use crate::{
     args::{DEFAULT_SERVER, OutputFormat, Server, Submit},
     exit::NotFinishedError,
-    interrupt::{Interrupted, Stand},
+    interrupt::{Stand, is_interrupted},
     lines::grouped,
     output,
 };
@@ -101,9 +101,8 @@ pub(crate) fn results(program: &OsStr, args: &Submit, id: &str, place: &Place) -
     let name = if id.starts_with('-') { format!("batches/{id}") } else { id.to_owned() };
     let mut command = vec![quoted(program), "results".to_owned(), name];
     command.extend(Place { id: None, ..place.clone() }.options(true));
-    if args.server.server != DEFAULT_SERVER {
-        command.extend(["--server".to_owned(), quoted(OsStr::new(&args.server.server))]);
-    }
+    // Always: another shell may have a variable for it.
+    command.extend(["--server".to_owned(), quoted(OsStr::new(&args.server.server))]);
     if let Some(tenant) = &args.server.tenant {
         command.extend(["--tenant".to_owned(), quoted(OsStr::new(tenant))]);
     }
@@ -151,7 +150,7 @@ pub(crate) fn not_finished(
     }
     let is_output = error.chain().any(output::is_output);
     let goes_on = is_output
-        || error.is::<Interrupted>()
+        || is_interrupted(&error)
         || error.downcast_ref::<client::Error>().is_some_and(client::Error::is_transient);
     if !goes_on {
         return error.context(format!("batch {id}"));

@@ -56,7 +56,7 @@ pub(crate) fn report(error: &anyhow::Error) -> Exit {
             text.push_str(&cause);
         }
     }
-    output::complain(&format!("error: {text}"));
+    output::last_words(format!("error: {text}"));
     if error.chain().any(is_usage) {
         Exit::Usage
     } else if error.chain().any(<dyn Error>::is::<NotFinishedError>) {

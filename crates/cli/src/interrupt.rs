@@ -1,8 +1,13 @@
 //! Commands that print results as they come, and can be interrupted at any moment without losing their place.
 
 use std::{
+    error::Error,
+    io,
     ops::Range,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
     time::Duration,
 };
 
@@ -16,9 +21,33 @@ const END_MAX: Duration = Duration::from_secs(1);
 #[error("interrupted")]
 pub(crate) struct Interrupted;
 
+/// Whether an error says that the user wanted it so.
+pub(crate) fn is_interrupted(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<Interrupted>()
+            || cause
+                .downcast_ref::<io::Error>()
+                .and_then(io::Error::get_ref)
+                .is_some_and(<dyn Error + Send + Sync>::is::<Interrupted>)
+    })
+}
+
+/// Says that nothing more is to be written.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct StopFlag(Arc<AtomicBool>);
+
+impl StopFlag {
+    pub(crate) fn is_raised(&self) -> bool {
+        self.0.load(SeqCst)
+    }
+}
+
 /// How far the printing of a stream of results has come; shared between who prints and who has to say how to go on.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Standing(Arc<Mutex<Stand>>);
+pub(crate) struct Standing {
+    stand: Arc<Mutex<Stand>>,
+    stop: StopFlag,
+}
 
 /// See [`Standing`].
 #[derive(Clone, Default, Debug)]
@@ -67,6 +96,11 @@ impl Standing {
         change(&mut self.lock());
     }
 
+    /// The flag that ends the printing.
+    pub(crate) fn stop_flag(&self) -> StopFlag {
+        self.stop.clone()
+    }
+
     /// As it is now.
     pub(crate) fn get(&self) -> Stand {
         self.lock().clone()
@@ -79,13 +113,14 @@ impl Standing {
 
     fn lock(&self) -> MutexGuard<'_, Stand> {
         // Plain values are sound whatever a panicking holder was about to do.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.stand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Runs a command's work until it ends or a signal comes. After a signal the work ends at its next wait, and gives [`Interrupted`]; work that hangs in a write is left
-/// behind. (Writes are made where they keep nothing else from running: `output.rs`.)
+/// Runs a command's work until it ends or a signal comes. After a signal the work ends at its next wait or write, and gives [`Interrupted`]; work that hangs in a write to
+/// a terminal is left behind. (What waits for a reader keeps nothing else of the process from running: `output.rs`.)
 pub(crate) async fn interruptible<T: Send + 'static>(
+    standing: &Standing,
     work: impl Future<Output = anyhow::Result<T>> + Send + 'static,
     stopped: impl Future,
 ) -> anyhow::Result<T> {
@@ -100,6 +135,7 @@ pub(crate) async fn interruptible<T: Send + 'static>(
         ended = &mut task => return ended?,
         _ = stopped => {}
     }
+    standing.stop.0.store(true, SeqCst);
     // An error means that the work has ended at the same moment.
     stop.send(()).ok();
     match tokio::time::timeout(END_MAX, task).await {
@@ -115,7 +151,8 @@ mod tests {
     #[test]
     fn what_was_printed_beyond_the_token_is_known_whatever_the_next_runs_are() {
         let mut stand = Stand { skip: vec![10..20, 30..40], ..Stand::default() };
-        let standing = Standing(Arc::new(Mutex::new(stand.clone())));
+        let standing = Standing::default();
+        standing.set(|other| *other = stand.clone());
         assert!(standing.has_printed(19) && !standing.has_printed(20));
         let beyond = |stand: &Stand| {
             stand.printed_beyond().iter().map(|range| (range.start, range.end)).collect::<Vec<_>>()

@@ -24,8 +24,6 @@ pub(crate) struct Printer {
     run: Option<u64>,
     /// Index after the last line.
     end: u64,
-    /// Lines that are not written out yet.
-    waiting: u64,
     pub(crate) summary: Summary,
 }
 
@@ -33,7 +31,7 @@ impl Printer {
     /// `only_summary`: counts instead of results. What has been written out is told to `standing`.
     pub(crate) fn new(writer: LineWriter, only_summary: bool, standing: Standing) -> std::io::Result<Self> {
         Ok(Self {
-            out: LinePieces::new()?,
+            out: LinePieces::new(standing.stop_flag())?,
             line: Vec::new(),
             writer,
             only_summary,
@@ -41,7 +39,6 @@ impl Printer {
             standing,
             run: None,
             end: 0,
-            waiting: 0,
             summary: Summary::default(),
         })
     }
@@ -72,23 +69,21 @@ impl Printer {
         }
         self.line.clear();
         self.writer.write(&mut self.line, record, place)?;
-        if self.out.push(&self.line)? {
-            self.tell_written();
-        }
-        self.waiting += 1;
+        let written = self.out.push(&self.line)?;
+        self.tell(written);
         self.end = record.index + 1;
         Ok(())
     }
 
     /// What was shown reaches its reader.
     pub(crate) fn flush(&mut self) -> std::io::Result<()> {
-        self.out.flush()?;
-        self.tell_written();
+        let written = self.out.flush()?;
+        self.tell(written);
         Ok(())
     }
 
-    fn tell_written(&mut self) {
-        let written = std::mem::take(&mut self.waiting);
+    /// So many lines more, the last of them that of `end`, have been written out.
+    fn tell(&mut self, written: u64) {
         if written > 0 {
             let part = self.run.map(|first| first..self.end);
             self.standing.set(|stand| {
@@ -104,7 +99,7 @@ impl Printer {
     }
 
     /// Prints what is left and tells the end of the command. `rest` is told too.
-    pub(crate) fn finish(mut self, progress: Progress, total: u64, rest: &str) -> anyhow::Result<Exit> {
+    pub(crate) fn finish(mut self, progress: &Progress, total: u64, rest: &str) -> anyhow::Result<Exit> {
         let done = self.summary.puzzles();
         let outcomes = self.summary.outcomes();
         self.flush()?;

@@ -48,7 +48,7 @@ impl Progress {
     }
 
     /// Ends the bar and says how it went: `50/50 puzzles` in 0.12 s`: …`.
-    pub(crate) fn finish(self, done: &str, rest: &str) {
+    pub(crate) fn finish(&self, done: &str, rest: &str) {
         self.clear();
         let seconds = self.started.elapsed().as_secs_f64();
         complain(&format!("{done} in {seconds:.2} s{rest}"));

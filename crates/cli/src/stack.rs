@@ -14,6 +14,8 @@ const LOOK: Duration = Duration::from_millis(200);
 const RESTART_PAUSE_MIN: Duration = Duration::from_millis(500);
 /// Greatest such pause.
 const RESTART_PAUSE_MAX: Duration = Duration::from_secs(30);
+/// How long a start that is under way is waited for when everything is to end.
+const STARTING_MAX: Duration = Duration::from_secs(3);
 /// One that lived this long begins again with the first pause.
 const STEADY: Duration = Duration::from_secs(60);
 
@@ -135,12 +137,18 @@ impl Role {
         Ok(())
     }
 
-    /// Its child, if it has one; a start that is under way is given up, and what it has started with it.
-    fn into_child(self) -> Option<Child> {
-        if let Some(starting) = self.starting {
-            starting.abort();
+    /// Its child, if it has one. A start that is under way is waited for, since the child may hold leases to give back; but not for long.
+    async fn into_child(self) -> Option<Child> {
+        let Some(mut starting) = self.starting else { return self.child };
+        match tokio::time::timeout(STARTING_MAX, &mut starting).await {
+            Ok(Ok(Ok(child))) => Some(child),
+            Ok(_) => None,
+            Err(_) => {
+                // What it has started is killed with it.
+                starting.abort();
+                None
+            }
         }
-        self.child
     }
 }
 
@@ -191,14 +199,17 @@ impl Stack {
 
     /// Ends everything in order: workers, so that they give their leases back; the server; PostgreSQL.
     pub(crate) async fn stop(self) -> anyhow::Result<()> {
-        let mut workers: Vec<Child> = self.workers.into_iter().filter_map(Role::into_child).collect();
+        let mut workers = Vec::new();
+        for role in self.workers {
+            workers.extend(role.into_child().await);
+        }
         for worker in &mut workers {
             worker.tell_to_end();
         }
         for worker in workers {
             worker.end().await;
         }
-        if let Some(server) = self.server.into_child() {
+        if let Some(server) = self.server.into_child().await {
             server.end().await;
         }
         let postgres = self.postgres;

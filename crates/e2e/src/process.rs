@@ -222,10 +222,7 @@ impl Process {
     pub fn wait(&mut self) -> i32 {
         let status =
             eventually("the end of the process", || self.child.try_wait().expect("can be waited for"));
-        let ended = Instant::now();
-        while !(has_ended(&self.stdout) && has_ended(&self.stderr)) && ended.elapsed() < LAST_WORDS_MAX {
-            thread::sleep(Duration::from_millis(5));
-        }
+        self.hear_last_words();
         status.code().unwrap_or_else(|| -status.signal().unwrap_or(0))
     }
 
@@ -238,6 +235,14 @@ impl Process {
     pub fn stop(&mut self) -> i32 {
         self.signal(Signal::SIGTERM);
         self.wait()
+    }
+
+    /// After its end: waits until its streams have ended too.
+    fn hear_last_words(&self) {
+        let ended = Instant::now();
+        while !(has_ended(&self.stdout) && has_ended(&self.stderr)) && ended.elapsed() < LAST_WORDS_MAX {
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     fn unexpected(&self) -> Vec<String> {
@@ -254,6 +259,7 @@ impl Drop for Process {
         // Errors mean that it has ended already.
         self.child.kill().ok();
         self.child.wait().ok();
+        self.hear_last_words();
         let unexpected = self.unexpected();
         if thread::panicking() {
             // What it said is the first thing that whoever reads the failure wants.

@@ -49,6 +49,18 @@ fn ctrl_c_after_ten_of_a_hundred_results_ends_at_once_and_leads_back_to_all_of_t
     assert!(submit.stdout() + &rest.stdout == all.stdout);
 }
 
+/// Waits until a process waits for the reader of its output: it has written something, and for a while nothing more.
+fn waits_for_its_reader(pid: u32) {
+    let (mut last, mut looks) = (String::new(), 0);
+    eventually("it waits for its reader", || {
+        let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+        let written = io.lines().find(|line| line.starts_with("wchar")).unwrap().to_owned();
+        looks = if written == last { looks + 1 } else { 0 };
+        last = written;
+        (looks >= 20 && last != "wchar: 0").then_some(())
+    });
+}
+
 /// A running command whose output is a pipe that nobody reads until it has ended; then what was in the pipe.
 fn unread(args: &[&str]) -> (i32, String, String) {
     use std::{
@@ -62,16 +74,7 @@ fn unread(args: &[&str]) -> (i32, String, String) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Full when the process waits in a write, or its thread in the poll before it: its output grows no more.
-    let waits = format!("/proc/{}/task", child.id());
-    eventually("it waits for its reader", || {
-        let mut threads = fs::read_dir(&waits).unwrap().flatten();
-        threads
-            .any(|thread| {
-                fs::read_to_string(thread.path().join("wchan")).is_ok_and(|at| at.contains("pipe_write"))
-            })
-            .then_some(())
-    });
+    waits_for_its_reader(child.id());
     let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
     nix::sys::signal::kill(pid, Signal::SIGINT).unwrap();
     let status = eventually("it ends at a signal", || child.try_wait().unwrap());
@@ -154,6 +157,94 @@ fn a_rest_says_of_the_whole_batch_that_some_of_it_was_bad_and_a_file_may_have_an
     for rest in [&["--from", "1"][..], &["--from", "3"], &[]] {
         assert_eq!(service.run(&[&["results", "some-bad"], rest].concat(), "").code, Some(3), "{rest:?}");
     }
+}
+
+#[test]
+fn a_reader_that_leaves_or_pauses_keeps_no_puzzle_from_being_sent() {
+    use std::process::{Command, Stdio};
+    const PUZZLES: usize = 60_000;
+    let service = Service::start(2, &[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("puzzles.txt");
+    fs::write(&file, puzzles(PUZZLES / 10).repeat(10)).unwrap();
+    let start = |id: &str| {
+        Command::new(e2e::binary())
+            .arg("submit")
+            .arg(&file)
+            .args(["--id", id, "--placement-limit", "off", "--output", "jsonl", "--server", &service.url])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let mut leaves = start("leaves");
+    let mut first = [0; 1];
+    std::io::Read::read_exact(leaves.stdout.as_mut().unwrap(), &mut first).unwrap();
+    drop(leaves.stdout.take());
+    let ended = leaves.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), &*String::from_utf8(ended.stderr).unwrap()), (Some(0), ""));
+    let count = |id: &str| {
+        let sealed = format!("select puzzle_count from batch where name = '{id}' and sealed_at is not null");
+        service.database.query(&sealed)
+    };
+    assert_eq!(count("leaves"), [PUZZLES.to_string()]);
+
+    let mut pauses = start("pauses");
+    eventually("all is sent, and nothing was read", || (count("pauses").len() == 1).then_some(()));
+    pauses.kill().unwrap();
+    pauses.wait().unwrap();
+}
+
+#[test]
+fn a_disk_that_is_full_leaves_whole_lines_and_the_rest_follows_them() {
+    const PUZZLES: usize = 3_000;
+    let service = Service::start(2, &[]);
+    let text = puzzles(PUZZLES);
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let all = service.run(&["submit", "-", "--id", "full-disk", "--output", "jsonl"], &text).stdout;
+    // A limit of the shell stands for the disk: 99 blocks of 1,024 bytes, in the middle of a piece.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 99; exec \"$BIN\" results full-disk --output jsonl --server {} > {}",
+        service.url,
+        out.display()
+    );
+    let done =
+        std::process::Command::new("bash").args(["-c", &script]).env("BIN", e2e::binary()).output().unwrap();
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(1), "{told}");
+    let mut printed = fs::read_to_string(&out).unwrap();
+    assert!(printed.ends_with('\n') && all.starts_with(&printed) && printed.len() > 90_000, "{told}");
+    let command = told.lines().last().unwrap().trim();
+    let rest = std::process::Command::new("sh").args(["-c", command]).output().unwrap();
+    printed.push_str(&String::from_utf8(rest.stdout).unwrap());
+    assert!(printed == all, "nothing twice, nothing missing: {told}");
+}
+
+#[test]
+fn nobody_who_reads_anything_keeps_an_interrupted_command() {
+    use std::process::{Command, Stdio};
+    let service = Service::start(2, &[]);
+    let submit = ["submit", "-", "--id", "unheard", "--summary"];
+    assert_eq!(service.run(&submit, &puzzles(5_000)).code, Some(0));
+    // Both streams are one pipe, and it is full.
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut child = Command::new(e2e::binary())
+        .args(["results", "unheard", "--output", "jsonl", "--server", &service.url])
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone().unwrap())
+        .stderr(writer)
+        .spawn()
+        .unwrap();
+    waits_for_its_reader(child.id());
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    let begun = Instant::now();
+    nix::sys::signal::kill(pid, Signal::SIGINT).unwrap();
+    let status = eventually("it ends", || child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(4));
+    assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+    drop(reader);
 }
 
 #[test]

@@ -32,7 +32,8 @@ pub(crate) async fn run(args: Results) -> anyhow::Result<Exit> {
     let args = Arc::new(args);
     let name = batch.name.clone();
     let standing = Standing::default();
-    let ended = interruptible(print(Arc::clone(&args), client, batch, standing.clone()), stopped).await;
+    let ended =
+        interruptible(&standing, print(Arc::clone(&args), client, batch, standing.clone()), stopped).await;
     ended.map_err(|error| {
         let stand = standing.get();
         let place = if args.summary { again::Place::default() } else { again::Place::of(&stand) };
@@ -89,7 +90,7 @@ async fn print(
         progress.set_done(printer.summary.puzzles());
     }
     let ended = results.batch().context("a stream that has ended holds its batch")?;
-    finish(printer, progress, count(ended), ended)
+    finish(printer, &progress, count(ended), ended)
 }
 
 fn count(batch: &v1::Batch) -> u64 {
@@ -100,7 +101,7 @@ fn count(batch: &v1::Batch) -> u64 {
 /// beginning.
 pub(crate) fn finish(
     mut printer: Printer,
-    progress: Progress,
+    progress: &Progress,
     total: u64,
     batch: &v1::Batch,
 ) -> anyhow::Result<Exit> {

@@ -89,7 +89,7 @@ fn watch_signals(events: mpsc::Sender<Event>) -> anyhow::Result<()> {
         // An error means that the command is at its end.
         events.send(Event::Interrupted).ok();
         thread::sleep(END_MAX);
-        output::complain("error: interrupted");
+        output::last_words("error: interrupted".to_owned());
         std::process::exit(Exit::NotFinished.code().into());
     })
 }
@@ -194,5 +194,5 @@ fn print(args: &Solve, heard: &mpsc::Receiver<Event>, permits: &mpsc::Sender<()>
         printer.flush()?;
         return Err(error);
     }
-    printer.finish(progress, total, "")
+    printer.finish(&progress, total, "")
 }

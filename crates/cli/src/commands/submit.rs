@@ -11,7 +11,10 @@ use client::{
     Client, MESSAGE_PUZZLES, NewBatch, Position, Start,
     v1::{self, batch::State},
 };
-use tokio::sync::{mpsc, watch};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+};
 
 use crate::{
     again,
@@ -45,7 +48,7 @@ pub(crate) async fn run(args: Submit) -> anyhow::Result<Exit> {
         stand.is_rest = args.resume.is_some() || !args.skip.is_empty();
     });
     let work = submit(Arc::clone(&args), client, name.clone(), first, input, standing.clone());
-    let ended = interruptible(work, stopped).await;
+    let ended = interruptible(&standing, work, stopped).await;
     ended.map_err(|error| explain(error, &name, &args, &standing.get()))
 }
 
@@ -72,13 +75,15 @@ fn explain(error: anyhow::Error, name: &str, args: &Submit, stand: &Stand) -> an
     let id = name.trim_start_matches("batches/");
     // A summary is of everything, so it begins anew.
     let place = if args.solving.summary { again::Place::default() } else { again::Place::of(stand) };
-    let rest = match (args.detach, place.token.is_some()) {
+    let begins_later = place.token.is_some() || args.resume.is_some() || !place.skip.is_empty();
+    let rest = match (args.detach, begins_later) {
+        (true, _) if stand.is_sealed => "prints its results",
         (true, _) => "sends the rest",
         (false, true) => "prints the other results",
         (false, false) => "prints every result",
     };
     let again_readable = can_be_read_again(args);
-    let (told, command) = if !again_readable && stand.is_sealed {
+    let (told, command) = if stand.is_sealed && (args.detach || !again_readable) {
         let command = again::results(&program(), args, id, &place);
         (format!("is complete and is solved on; this {rest}"), command)
     } else {
@@ -124,7 +129,7 @@ impl Sent {
 /// Sends and, unless it detaches, receives side by side.
 async fn submit(
     args: Arc<Submit>,
-    mut sender: Client,
+    sender: Client,
     name: String,
     first: Vec<InputRecord>,
     input: Input,
@@ -132,26 +137,39 @@ async fn submit(
 ) -> anyhow::Result<Exit> {
     let (acknowledge, acknowledged) = watch::channel(0);
     let sent = Sent { places: Arc::default(), acknowledged };
-    let progress = Progress::start(!args.solving.summary && !args.detach);
-    let receiver = sender.clone();
-    let told = Told { acknowledge, progress: &progress, standing: &standing };
-    let feeding = feed(&mut sender, &name, first, input, &sent, told);
+    let progress = Arc::new(Progress::start(!args.solving.summary && !args.detach));
+    let told = Told { acknowledge, progress: Arc::clone(&progress), standing: standing.clone() };
+    let other = sender.clone();
+    // A task of its own, for a reader who pauses must not keep the puzzles back. It ends with this one.
+    let mut feeding = JoinSet::new();
+    feeding.spawn(feed(sender, name.clone(), first, input, sent.clone(), told));
     if args.detach {
-        let total = feeding.await?;
+        let total = fed(&mut feeding).await?;
         drop(progress);
-        output::announce(&name)?;
-        let id = name.trim_start_matches("batches/");
-        let follow = again::results(&program(), &args, id, &again::Place::default());
-        output::complain(&format!(
-            "{} puzzles submitted; this prints their results:\n  {follow}",
-            grouped(total)
-        ));
-        return Ok(Exit::Done);
+        return detached(&args, &name, total);
     }
     let mut printer = Printer::new(args.solving.writer(), args.solving.summary, standing.clone())?;
-    let receiving = receive(&args, receiver, &name, sent.clone(), &progress, &standing, &mut printer);
-    match tokio::try_join!(feeding, receiving) {
-        Ok((total, batch)) => finish(printer, progress, total, &batch),
+    let mut total = None;
+    let received = {
+        let mut receiving = Box::pin(receive(&args, other, &name, sent, &progress, &standing, &mut printer));
+        tokio::select! {
+            received = &mut receiving => received,
+            fed = fed(&mut feeding) => match fed {
+                Ok(fed) => {
+                    total = Some(fed);
+                    receiving.await
+                }
+                Err(error) => Err(error),
+            },
+        }
+    };
+    let gone = received.as_ref().is_err_and(|error| error.chain().any(output::is_closed_pipe));
+    if total.is_none() && (received.is_ok() || (gone && can_be_read_again(&args))) {
+        // A reader who has had enough of the results still wants them solved.
+        total = Some(fed(&mut feeding).await?);
+    }
+    match received {
+        Ok(batch) => finish(printer, &progress, total.unwrap_or_default(), &batch),
         Err(error) => {
             // What has come is the user's, also when the rest has not.
             printer.flush()?;
@@ -160,21 +178,38 @@ async fn submit(
     }
 }
 
+/// The end of a submit that waits for nothing.
+fn detached(args: &Submit, name: &str, total: u64) -> anyhow::Result<Exit> {
+    output::announce(name)?;
+    let id = name.trim_start_matches("batches/");
+    let follow = again::results(&program(), args, id, &again::Place::default());
+    output::complain(&format!(
+        "{} puzzles submitted; this prints their results:\n  {follow}",
+        grouped(total)
+    ));
+    Ok(Exit::Done)
+}
+
+/// Waits until everything is sent; gives how many that were.
+async fn fed(feeding: &mut JoinSet<anyhow::Result<u64>>) -> anyhow::Result<u64> {
+    feeding.join_next().await.context("the sending has ended already")?.context("sending failed")?
+}
+
 /// What sending tells to the others.
-struct Told<'a> {
+struct Told {
     acknowledge: watch::Sender<u64>,
-    progress: &'a Progress,
-    standing: &'a Standing,
+    progress: Arc<Progress>,
+    standing: Standing,
 }
 
 /// Sends all records in order and seals the batch; returns how many there were. A batch that is cancelled meanwhile takes no more of them.
 async fn feed(
-    client: &mut Client,
-    name: &str,
+    mut client: Client,
+    name: String,
     first: Vec<InputRecord>,
     mut input: Input,
-    sent: &Sent,
-    told: Told<'_>,
+    sent: Sent,
+    told: Told,
 ) -> anyhow::Result<u64> {
     let (messages, mut inbox) = mpsc::channel(MESSAGES_AHEAD);
     // Reading blocks, so it has a thread of its own.
@@ -198,9 +233,9 @@ async fn feed(
                 puzzles.push(record.text);
             }
         }
-        match client.append(name, Some(offset), puzzles).await {
+        match client.append(&name, Some(offset), puzzles).await {
             Ok(next) => offset = next,
-            Err(error) if was_cancelled(client, name, &error).await => return Ok(offset),
+            Err(error) if was_cancelled(&mut client, &name, &error).await => return Ok(offset),
             Err(error) => return Err(error.into()),
         }
         told.acknowledge.send_replace(offset);
@@ -209,8 +244,8 @@ async fn feed(
     }
     // An input that broke in the middle must not look like a complete one.
     reading.await.context("reading the input failed")??;
-    match client.seal(name, Some(offset)).await {
-        Err(error) if !was_cancelled(client, name, &error).await => return Err(error.into()),
+    match client.seal(&name, Some(offset)).await {
+        Err(error) if !was_cancelled(&mut client, &name, &error).await => return Err(error.into()),
         Ok(_) | Err(_) => {}
     }
     told.standing.set(|stand| stand.is_sealed = true);

@@ -2,7 +2,10 @@
 
 use std::{
     io::{IsTerminal as _, Write as _},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
 };
 
 use anyhow::Context as _;
@@ -17,7 +20,7 @@ use crate::{
     },
     connection::{at, connect, resource_name},
     exit::{Exit, NotFinishedError},
-    interrupt::{Interrupted, interruptible},
+    interrupt::{Standing, interruptible, is_interrupted},
     output,
     progress::Progress,
     proto_json,
@@ -27,22 +30,27 @@ use crate::{
 pub(crate) async fn run(args: Watch) -> anyhow::Result<Exit> {
     let stopped = stop(false)?;
     let args = Arc::new(args);
-    let ended = interruptible(watch(Arc::clone(&args)), stopped).await;
+    let seen = Arc::new(AtomicBool::new(false));
+    let work = watch(Arc::clone(&args), Arc::clone(&seen));
+    let ended = interruptible(&Standing::default(), work, stopped).await;
     ended.map_err(|error| {
-        let goes_on = error.is::<Interrupted>()
+        let goes_on = is_interrupted(&error)
             || error.downcast_ref::<client::Error>().is_some_and(client::Error::is_transient);
-        if !goes_on {
+        if !goes_on || !seen.load(SeqCst) {
             return error;
         }
         let name = resource_name(&args.batch.name);
         let command =
             again::typed(std::env::args_os(), "watch", &again::Place::default(), &args.batch.server);
-        NotFinishedError(format!("{error}; {name} goes on without a watcher, this looks again:\n  {command}"))
-            .into()
+        NotFinishedError(format!(
+            "{error:#}; {name} goes on without a watcher, this looks again:\n  {command}"
+        ))
+        .into()
     })
 }
 
-async fn watch(args: Arc<Watch>) -> anyhow::Result<Exit> {
+/// Shows the batch until it has ended; `seen` is raised when it was shown for the first time.
+async fn watch(args: Arc<Watch>, seen: Arc<AtomicBool>) -> anyhow::Result<Exit> {
     let mut client = connect(&args.batch.server).await?;
     let name = resource_name(&args.batch.name);
     let mut watch = client.watch(&name, Some(args.interval)).await.with_context(|| at(&args.batch.server))?;
@@ -62,6 +70,7 @@ async fn watch(args: Arc<Watch>) -> anyhow::Result<Exit> {
         } else {
             output::announce(&line(&batch))?;
         }
+        seen.store(true, SeqCst);
         last = Some(batch);
     }
     drop(progress);
