@@ -161,7 +161,7 @@ async fn leases_given_back_at_sigterm_are_taken_by_a_new_worker_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_puzzle_much_longer_than_the_lease_is_solved_once_under_one_attempt() {
     let service = Service::start(2, &["--lease", "2"]);
-    let batch = submit_singly(&service, &[ENDLESS], 1_000_000_000).await;
+    let batch = submit_singly(&service, &[ENDLESS], 2_000_000_000).await;
     let running = "select count(*) from job where owner is not null";
     eventually("it is running", || (service.database.value(running) == "1").then_some(()));
     let begun = Instant::now();
@@ -220,8 +220,8 @@ async fn more_long_searches_than_cores_starve_no_heartbeat_and_no_health_check()
 async fn at_sigterm_what_fits_in_the_grace_time_is_stored_and_the_rest_is_solved_elsewhere() {
     let service = Service::start(0, &[]);
     let mut first = Service::worker(&service.database, &["--threads", "2", "--grace", "5"]);
-    // About ten seconds, and one: the grace time is between them.
-    let long = submit_singly(&service, &[ENDLESS], 2_000_000_000).await;
+    // About twenty seconds, and one: the grace time is between them.
+    let long = submit_singly(&service, &[ENDLESS], 4_000_000_000).await;
     let short = submit_singly(&service, &[ENDLESS], 200_000_000).await;
     let running = "select count(*) from job where owner is not null";
     eventually("both are running", || (service.database.value(running) == "2").then_some(()));

@@ -18,7 +18,7 @@ use crate::{
 /// Connections of the private PostgreSQL, at the least.
 const CONNECTIONS_MIN: u32 = 200;
 /// Connections that one worker process may use beside one for each of its threads.
-const CONNECTIONS_A_WORKER: u32 = 6;
+const CONNECTIONS_A_WORKER: u32 = 10;
 /// Connections that the server may use, and some for people.
 const CONNECTIONS_SERVER: u32 = 30;
 
