@@ -23,9 +23,24 @@ struct Owner {
     socket_dir: PathBuf,
 }
 
+/// `with-postgres` with signals as a terminal gives them. Tests that run in the background of a script inherit ignored ones, which no shell can trap;
+/// where the system's `env` cannot mend that, they are taken as they are.
+fn with_postgres() -> Command {
+    const DEFAULTS: &str = "--default-signal=HUP,INT,TERM";
+    let program = env!("CARGO_BIN_EXE_with-postgres");
+    let mends = Command::new("env").args([DEFAULTS, "true"]).stderr(Stdio::null()).status();
+    if mends.is_ok_and(|status| status.success()) {
+        let mut command = Command::new("env");
+        command.args([DEFAULTS, program]);
+        command
+    } else {
+        Command::new(program)
+    }
+}
+
 impl Owner {
     fn start(options: &[&str], script: &str) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_with-postgres"));
+        let mut command = with_postgres();
         command.args(options).args(["--", "sh", "-c"]).arg(format!("{script} echo \"$PGHOST\"; read -r _"));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut owner =
