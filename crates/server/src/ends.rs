@@ -1,7 +1,7 @@
 //! Cancelling and deleting batches.
 
 use proto::v1;
-use store::{Batch, BatchState};
+use store::{Batch, BatchState, Cancel};
 use tonic::metadata::MetadataMap;
 
 use crate::{batches::Shared, limits::DROPPED_MAX, status::Refusal, wire};
@@ -15,23 +15,28 @@ impl Shared {
         let id = wire::batch_id(&request.name)?;
         let tenant = self.owner(metadata, &request.name).await?;
         let batch = self.batch(tenant, id).await?;
-        if self.store.cancel(batch.key).await? {
+        let begun = self.store.cancel(batch.key).await?;
+        if begun.is_some() {
             tracing::info!(batch.id = batch.key.id(), batch.name, "batch is being cancelled");
+            self.store.notify_cancels().await?;
         }
         self.drop_jobs(&batch).await?;
-        // After that every puzzle without an outcome is in a worker's hands. The workers are told only now: what they are at is to be counted.
         let found = self.store.batch_progress(batch.key).await;
         let (batch, progress) = found.map_err(|error| Refusal::of_batch(error, id))?;
-        self.store.notify_cancels().await?;
-        let stopping = match batch.state {
-            BatchState::Cancelling => batch.puzzle_count - progress.done,
-            _ => 0,
-        };
+        // What this call did; of one that came before only its end is known.
+        let counts = begun.unwrap_or_else(|| Cancel {
+            done: progress.done - progress.cancelled,
+            stopping: match batch.state {
+                BatchState::Cancelling => batch.puzzle_count - progress.done,
+                _ => 0,
+            },
+            dropped: progress.cancelled,
+        });
         Ok(v1::CancelBatchResponse {
-            done_count: wire::signed(progress.done - progress.cancelled),
-            stopping_count: wire::signed(stopping),
-            dropped_count: wire::signed(progress.cancelled),
             batch: Some(wire::batch(batch, progress)),
+            done_count: wire::signed(counts.done),
+            stopping_count: wire::signed(counts.stopping),
+            dropped_count: wire::signed(counts.dropped),
         })
     }
 

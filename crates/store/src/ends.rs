@@ -1,6 +1,9 @@
 //! How batches end: finished, cancelled, deleted.
 
-use crate::{BatchKey, BatchState, Error, JobKey, Store, WorkerId, batches::signed};
+use crate::{
+    BatchKey, BatchState, Error, JobKey, Store, WorkerId,
+    batches::{signed, unsigned},
+};
 
 /// A batch that has just ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,6 +14,17 @@ pub struct Ended {
     pub name: String,
     /// Succeeded or cancelled.
     pub state: BatchState,
+}
+
+/// How a batch stood when its cancelling began, in puzzles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cancel {
+    /// Those with a result.
+    pub done: u64,
+    /// Those in the ranges that workers held.
+    pub stopping: u64,
+    /// The others: none of them will run.
+    pub dropped: u64,
 }
 
 /// What nobody wants any more.
@@ -67,14 +81,19 @@ impl Store {
         Ok(Unwanted { cancelling: row.cancelling, any_deleted: row.any_deleted })
     }
 
-    /// Begins to cancel a batch; returns whether it did: `false` if it had ended, or is being cancelled already. Durable when it returns if the store is
-    /// [`crate::Durability::Synchronous`]. Workers look every half second, or when [`Store::notify_cancels`] tells them.
+    /// Begins to cancel a batch; returns how it stood at that moment. `None`: it had ended, or is being cancelled already. Durable when it returns if the
+    /// store is [`crate::Durability::Synchronous`]. Workers look every half second, or when [`Store::notify_cancels`] tells them.
     ///
     /// # Errors
     /// [`Error::Database`].
-    pub async fn cancel(&self, key: BatchKey) -> Result<bool, Error> {
-        let done = sqlx::query_file!("queries/cancel.sql", key.id).execute(&self.pool).await?;
-        Ok(done.rows_affected() == 1)
+    pub async fn cancel(&self, key: BatchKey) -> Result<Option<Cancel>, Error> {
+        let row = sqlx::query_file!("queries/cancel.sql", key.id).fetch_optional(&self.pool).await?;
+        row.map(|row| {
+            let (done, stopping) = (unsigned(row.done)?, unsigned(row.held)?);
+            let rest = unsigned(row.puzzle_count)?.saturating_sub(done + stopping);
+            Ok(Cancel { done, stopping, dropped: rest })
+        })
+        .transpose()
     }
 
     /// Turns jobs of a batch that is being cancelled into CANCELLED ranges, as far as nobody holds them, at most `jobs_max`; returns how many. Of any

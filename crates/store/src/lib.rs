@@ -20,7 +20,7 @@ pub use batches::{Batch, BatchKey, BatchState, Created, NewBatch, Progress, Tena
 pub use chunks::{Append, CHUNK_PUZZLES_MAX, Chunk};
 pub use connect::{Config, Durability, Store};
 pub use deaths::{Expired, Look};
-pub use ends::{Ended, Purged, Unwanted};
+pub use ends::{Cancel, Ended, Purged, Unwanted};
 pub use error::Error;
 pub use jobs::{Completion, Job, JobKey, OutcomeCounts, WorkerId};
 pub use pieces::{Piece, StoredPiece};

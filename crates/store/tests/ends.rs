@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use common::{FORMAT, LEASE, NO_LEASE, batch, chunk, claim_one, completion, expire, store};
 use e2e::Database;
-use store::{Append, BatchState, Error, Purged, WorkerId};
+use store::{Append, BatchState, Cancel, Error, Purged, WorkerId};
 
 mod common;
 
@@ -24,8 +24,9 @@ async fn a_cancelled_batch_drops_what_nobody_holds_and_ends_with_the_last_lease(
     assert_eq!(store.drop_cancelled(id, 10).await.unwrap(), 0, "not cancelled yet");
     assert!(!store.drop_held(worker, held).await.unwrap());
 
-    assert!(store.cancel(batch.key).await.unwrap());
-    assert!(!store.cancel(batch.key).await.unwrap(), "once");
+    let counts = Cancel { done: 4, stopping: 8, dropped: 8 };
+    assert_eq!(store.cancel(batch.key).await.unwrap(), Some(counts));
+    assert_eq!(store.cancel(batch.key).await.unwrap(), None, "once");
     assert_eq!(store.append(batch.key, 20, FORMAT, vec![chunk(20, 24)]).await.unwrap(), Append::Refused);
     assert!(!store.seal(batch.key, 20).await.unwrap());
     assert_eq!(store.cancelled_of(&[id, id + 1]).await.unwrap(), [id]);
@@ -62,7 +63,8 @@ async fn a_job_that_is_held_back_keeps_no_cancelled_batch_waiting() {
     let worker = WorkerId::fresh();
     let key = claim_one(&store, worker, LEASE).await;
     assert!(store.hold_back(worker, key, LEASE).await.unwrap());
-    assert!(store.cancel(batch.key).await.unwrap());
+    let counts = Cancel { done: 0, stopping: 0, dropped: 4 };
+    assert_eq!(store.cancel(batch.key).await.unwrap(), Some(counts), "nobody is at it");
     assert_eq!(store.drop_cancelled(batch.key.id(), 10).await.unwrap(), 1);
     assert_eq!(store.finish(batch.key.id()).await.unwrap().unwrap().state, BatchState::Cancelled);
 }
@@ -74,7 +76,7 @@ async fn a_lease_that_runs_out_in_a_cancelled_batch_is_dropped_too() {
     let batch = batch(&store, "dead-and-cancelled").await;
     store.append(batch.key, 0, FORMAT, vec![chunk(0, 200)]).await.unwrap();
     claim_one(&store, WorkerId::fresh(), NO_LEASE).await;
-    assert!(store.cancel(batch.key).await.unwrap());
+    assert!(store.cancel(batch.key).await.unwrap().is_some());
     expire(&store).await;
     let id = batch.key.id();
     assert_eq!(store.drop_cancelled(id, 1_000).await.unwrap(), 50, "cut into parts of four");
@@ -159,7 +161,7 @@ async fn a_list_is_newest_first_in_stable_pages_and_by_state() {
         keys.push(batch(&store, &format!("batch-{number}")).await.key);
     }
     store.append(keys[1], 0, FORMAT, vec![chunk(0, 2)]).await.unwrap();
-    assert!(store.cancel(keys[2]).await.unwrap() && store.delete(keys[3], true).await.unwrap());
+    assert!(store.cancel(keys[2]).await.unwrap().is_some() && store.delete(keys[3], true).await.unwrap());
     let names = async |before: Option<i64>, states: &[BatchState], limit: usize| {
         let page = store.list(tenant, before, states, limit).await.unwrap();
         page.into_iter().map(|(batch, _)| batch.name).collect::<Vec<_>>()

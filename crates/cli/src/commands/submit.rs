@@ -52,6 +52,11 @@ pub(crate) async fn run(args: Submit) -> anyhow::Result<Exit> {
     ended.map_err(|error| explain(error, &name, &args, &standing.get()))
 }
 
+/// Results have come of puzzles that were not sent.
+#[derive(Debug, thiserror::Error)]
+#[error("the batch holds more puzzles than this input")]
+struct MorePuzzles;
+
 /// Opens the inputs, connects, reads the first records and makes the batch.
 async fn begin(args: &Submit) -> anyhow::Result<(Client, String, Vec<InputRecord>, Input)> {
     let mut input = Input::open(&args.solving.files)?;
@@ -163,6 +168,10 @@ async fn submit(
             },
         }
     };
+    if total.is_none() && received.as_ref().is_err_and(anyhow::Error::is::<MorePuzzles>) {
+        // Nothing more is sent. If that failed, its own error says why.
+        total = Some(fed(&mut feeding).await?);
+    }
     let gone = received.as_ref().is_err_and(|error| error.chain().any(output::is_closed_pipe));
     if total.is_none() && (received.is_ok() || (gone && can_be_read_again(&args))) {
         // A reader who has had enough of the results still wants them solved.
@@ -281,7 +290,7 @@ async fn receive(
         // token stands for the whole.
         let end = run.last().map_or(0, |last| last.index + 1);
         if sent.acknowledged.wait_for(|count| *count >= end).await.is_err() {
-            bail!("the batch holds more puzzles than this input");
+            bail!(MorePuzzles);
         }
         let range = run.first().map_or(end, |first| first.index)..end;
         printer.begin_run(range.start);
