@@ -14,9 +14,9 @@ use crate::{
     output,
 };
 
-/// Where a command goes on.
+/// Where a command goes on. (A `Place` is where a record stood in its input.)
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Point {
     /// The batch's id, for a command that may not have named it.
     pub(crate) id: Option<String>,
     /// After what this token stands for.
@@ -25,7 +25,7 @@ pub(crate) struct Place {
     pub(crate) skip: Vec<String>,
 }
 
-impl Place {
+impl Point {
     /// Where the printing stands.
     pub(crate) fn of(stand: &Stand) -> Self {
         let skip = stand.printed_beyond().into_iter().map(|range| format!("{}..{}", range.start, range.end));
@@ -51,7 +51,7 @@ impl Place {
 pub(crate) fn typed(
     words: impl Iterator<Item = OsString>,
     subcommand: &str,
-    place: &Place,
+    place: &Point,
     server: &Server,
 ) -> String {
     let words: Vec<OsString> = words.collect();
@@ -96,11 +96,11 @@ fn is_option(word: &OsStr, name: &str) -> bool {
 }
 
 /// The command that prints the rest of a submit's results without its input.
-pub(crate) fn results(program: &OsStr, args: &Submit, id: &str, place: &Place) -> String {
+pub(crate) fn results(program: &OsStr, args: &Submit, id: &str, place: &Point) -> String {
     // An id may begin with a dash.
     let name = if id.starts_with('-') { format!("batches/{id}") } else { id.to_owned() };
     let mut command = vec![quoted(program), "results".to_owned(), name];
-    command.extend(Place { id: None, ..place.clone() }.options(true));
+    command.extend(Point { id: None, ..place.clone() }.options(true));
     // Always: another shell may have a variable for it.
     command.extend(["--server".to_owned(), quoted(OsStr::new(&args.server.server))]);
     if let Some(tenant) = &args.server.tenant {
@@ -174,13 +174,13 @@ mod tests {
         Server { server: url.to_owned(), tenant: tenant.map(str::to_owned) }
     }
 
-    fn again(words: &[&str], place: &Place) -> String {
+    fn again(words: &[&str], place: &Point) -> String {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
         typed(words.into_iter(), "submit", place, &server(DEFAULT_SERVER, None))
     }
 
-    fn at(id: &str, token: Option<&str>) -> Place {
-        Place { id: Some(id.to_owned()), token: token.map(str::to_owned), skip: Vec::new() }
+    fn at(id: &str, token: Option<&str>) -> Point {
+        Point { id: Some(id.to_owned()), token: token.map(str::to_owned), skip: Vec::new() }
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
             assert_eq!(again(&typed, &at("abcd", Some("new"))), "sb submit --resume new '--id=abcd' f");
         }
         let begun = ["sb", "submit", "--id=abcd", "--resume", "old", "--skip", "1..2"];
-        let place = Place { skip: vec!["1..5".to_owned()], ..at("abcd", None) };
+        let place = Point { skip: vec!["1..5".to_owned()], ..at("abcd", None) };
         assert_eq!(again(&begun, &place), "sb submit --skip 1..5 '--id=abcd' --resume old");
     }
 

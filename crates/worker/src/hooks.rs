@@ -1,4 +1,4 @@
-//! Faults on demand, for tests: in builds without optimisation only, so that no released program has them.
+//! Faults on demand, for tests: in debug builds only (`debug_assertions`), so that no released program has them.
 //!
 //! `SUDOKU_BATCH_TEST_ABORT` names a puzzle (81 characters, `.` for empty) that ends its process as a crash would, `SUDOKU_BATCH_TEST_PANIC` one over which
 //! the solver panics.

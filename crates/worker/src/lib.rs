@@ -211,7 +211,7 @@ impl Shared {
         }
     }
 
-    /// If the batch is being cancelled: drops what nobody holds of it, and ends it if that was all. Upkeep does the same later if this fails.
+    /// If the batch is being cancelled: drops what nobody holds of it, and ends it if that was all. The sweep does the same later if this fails.
     pub(crate) async fn drop_cancelled(&self, batch_id: i64) {
         let mut dropped_in_all = 0;
         loop {
@@ -223,7 +223,7 @@ impl Shared {
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(batch.id = batch_id, %error, "the jobs of a cancelled batch could not be dropped; upkeep tries again");
+                    tracing::warn!(batch.id = batch_id, %error, "the jobs of a cancelled batch could not be dropped; the sweep tries again");
                     return;
                 }
             }

@@ -36,7 +36,7 @@ pub(crate) async fn run(args: Results) -> anyhow::Result<Exit> {
         interruptible(&standing, print(Arc::clone(&args), client, batch, standing.clone()), stopped).await;
     ended.map_err(|error| {
         let stand = standing.get();
-        let place = if args.summary { again::Place::default() } else { again::Place::of(&stand) };
+        let place = if args.summary { again::Point::default() } else { again::Point::of(&stand) };
         let command = again::typed(std::env::args_os(), "results", &place, &args.batch.server);
         let id = name.trim_start_matches("batches/");
         again::not_finished(error, id, &stand, "is not touched by this; this goes on", &command)

@@ -79,7 +79,7 @@ async fn begin(args: &Submit) -> anyhow::Result<(Client, String, Vec<InputRecord
 fn explain(error: anyhow::Error, name: &str, args: &Submit, stand: &Stand) -> anyhow::Error {
     let id = name.trim_start_matches("batches/");
     // A summary is of everything, so it begins anew.
-    let place = if args.solving.summary { again::Place::default() } else { again::Place::of(stand) };
+    let place = if args.solving.summary { again::Point::default() } else { again::Point::of(stand) };
     let begins_later = place.token.is_some() || args.resume.is_some() || !place.skip.is_empty();
     let rest = match (args.detach, begins_later) {
         (true, _) if stand.is_sealed => "prints its results",
@@ -92,7 +92,7 @@ fn explain(error: anyhow::Error, name: &str, args: &Submit, stand: &Stand) -> an
         let command = again::results(&program(), args, id, &place);
         (format!("is complete and is solved on; this {rest}"), command)
     } else {
-        let place = again::Place { id: Some(id.to_owned()), ..place };
+        let place = again::Point { id: Some(id.to_owned()), ..place };
         let state = if stand.is_sealed {
             "is complete and is solved on"
         } else {
@@ -191,7 +191,7 @@ async fn submit(
 fn detached(args: &Submit, name: &str, total: u64) -> anyhow::Result<Exit> {
     output::announce(name)?;
     let id = name.trim_start_matches("batches/");
-    let follow = again::results(&program(), args, id, &again::Place::default());
+    let follow = again::results(&program(), args, id, &again::Point::default());
     output::complain(&format!(
         "{} puzzles submitted; this prints their results:\n  {follow}",
         grouped(total)

@@ -41,7 +41,7 @@ pub(crate) async fn run(args: Watch) -> anyhow::Result<Exit> {
         }
         let name = resource_name(&args.batch.name);
         let command =
-            again::typed(std::env::args_os(), "watch", &again::Place::default(), &args.batch.server);
+            again::typed(std::env::args_os(), "watch", &again::Point::default(), &args.batch.server);
         NotFinishedError(format!(
             "{error:#}; {name} goes on without a watcher, this looks again:\n  {command}"
         ))
