@@ -120,13 +120,13 @@ impl std::str::FromStr for Limit {
             "off" => Ok(Self(PlacementLimit::OFF)),
             "none" | "unlimited" => Err(format!(
                 "there is no unlimited count; give a number up to {}, or \"off\" to count nothing",
-                PlacementLimit::GREATEST_DEFAULT.0
+                PlacementLimit::GREATEST.0
             )),
             _ => {
                 let number: u64 =
                     text.replace('_', "").parse().map_err(|_| "give a number, or \"off\"".to_owned())?;
-                if number > PlacementLimit::GREATEST_DEFAULT.0 {
-                    return Err(format!("the greatest limit is {}", PlacementLimit::GREATEST_DEFAULT.0));
+                if number > PlacementLimit::GREATEST.0 {
+                    return Err(format!("the greatest limit is {}", PlacementLimit::GREATEST.0));
                 }
                 Ok(Self(PlacementLimit(number)))
             }

@@ -50,6 +50,7 @@ fn command(args: &[&str]) -> Command {
         "SUDOKU_BATCH_TENANT",
         "SUDOKU_BATCH_LOG",
         "SUDOKU_BATCH_LEASE",
+        "SUDOKU_BATCH_PLACEMENT_LIMIT_MAX",
         "RUST_LOG",
         "XDG_DATA_HOME",
     ] {

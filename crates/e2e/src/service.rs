@@ -1,6 +1,6 @@
 //! One server and some workers on a database of their own.
 
-use crate::{Database, Finished, Process, run};
+use crate::{Database, Finished, Process, run, searches::ENDLESS_TAKEN};
 
 /// A running service.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Service {
         Self { workers, server, url, database }
     }
 
-    /// Starts a server; gives it with its address.
+    /// Starts a server that takes the limit of an endless search; gives it with its address.
     ///
     /// # Panics
     /// When it does not become ready.
@@ -45,7 +45,7 @@ impl Service {
     pub fn server_at(database: &Database, listen: &str) -> (Process, String) {
         let mut server = Process::start(
             &["serve", "--listen", listen, "--exit-with-parent"],
-            &[("DATABASE_URL", &database.url())],
+            &[("DATABASE_URL", &database.url()), ENDLESS_TAKEN],
         );
         let url = server.line("ready ");
         (server, url)

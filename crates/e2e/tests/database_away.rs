@@ -4,7 +4,9 @@
 use std::time::{Duration, Instant};
 
 use client::{Client, NewBatch, Start};
-use e2e::{Database, ENDLESS, Process, SEED, Service, eventually, run};
+use e2e::{
+    Database, ENDLESS, ENDLESS_LIMIT, Process, SEED, Service, eventually, limit_for, run, with_long_searches,
+};
 
 /// What the roles say while their database is away: each in its own words.
 const LOSS: [&str; 1] = [" WARN "];
@@ -15,8 +17,10 @@ fn service_of(database: Database, workers: usize, options: &[&str]) -> Service {
     Service { workers, server: server.allowing(&LOSS), url, database }
 }
 
-fn puzzles(count: usize) -> String {
-    run(&["generate", "-n", &count.to_string(), "--clues", "32", "--seed", "7"], &[], "").stdout
+/// Puzzles, and the limit to submit them with: some of them take two workers three seconds, so that there is a middle.
+fn puzzles(count: usize) -> (String, String) {
+    let made = run(&["generate", "-n", &count.to_string(), "--clues", "32", "--seed", "7"], &[], "").stdout;
+    (with_long_searches(&made, 60), limit_for(Duration::from_millis(100)).to_string())
 }
 
 /// Waits until a share of a batch is done.
@@ -39,9 +43,11 @@ fn all_results(service: &Service, id: &str) -> String {
 fn postgres_stopped_in_the_middle_of_a_batch_keeps_the_workers_waiting_and_loses_nothing() {
     const PUZZLES: usize = 60_000;
     let mut service = service_of(Database::on_its_own_postgres(), 2, &["--lease", "2"]);
-    let text = puzzles(PUZZLES);
-    let quiet = run(&["solve", "-", "--output", "jsonl"], &[], &text).stdout;
-    assert_eq!(service.run(&["submit", "-", "--detach", "--id", "stopped"], &text).code, Some(0));
+    let (text, limit) = puzzles(PUZZLES);
+    let limited = ["--placement-limit", &limit];
+    let quiet = run(&[&["solve", "-", "--output", "jsonl"], &limited[..]].concat(), &[], &text).stdout;
+    let submit = [&["submit", "-", "--detach", "--id", "stopped"], &limited[..]].concat();
+    assert_eq!(service.run(&submit, &text).code, Some(0));
     half_done(&service, PUZZLES);
     assert_ne!(service.database.value("select count(*) from job"), "0", "it is in the middle");
     service.database.stop_postgres();
@@ -73,11 +79,14 @@ fn postgres_stopped_in_the_middle_of_a_batch_keeps_the_workers_waiting_and_loses
 fn postgres_that_crashes_under_load_brings_the_same_bytes() {
     const PUZZLES: usize = 30_000;
     let mut service = service_of(Database::on_its_own_postgres(), 2, &["--lease", "3"]);
-    let text = puzzles(PUZZLES);
-    let quiet = run(&["solve", "-", "--output", "jsonl"], &[], &text).stdout;
-    assert_eq!(service.run(&["submit", "-", "--detach", "--id", "crashed"], &text).code, Some(0));
+    let (text, limit) = puzzles(PUZZLES);
+    let limited = ["--placement-limit", &limit];
+    let quiet = run(&[&["solve", "-", "--output", "jsonl"], &limited[..]].concat(), &[], &text).stdout;
+    let submit = [&["submit", "-", "--detach", "--id", "crashed"], &limited[..]].concat();
+    assert_eq!(service.run(&submit, &text).code, Some(0));
     for part in [3, 2] {
         half_done(&service, PUZZLES / part);
+        assert_ne!(service.database.value("select count(*) from job"), "0", "it is under load");
         service.database.kill_postgres();
         service.database.start_postgres();
     }
@@ -114,7 +123,7 @@ fn a_listener_whose_session_is_ended_listens_again_and_work_starts_at_once() {
 async fn no_session_waits_in_a_transaction_while_something_is_solved_or_nobody_reads() {
     let service = Service::start(2, &["--grace", "0"]);
     let mut client = Client::connect(&service.url).await.unwrap();
-    let new = NewBatch { placement_limit: Some(10_000_000_000), ..NewBatch::default() };
+    let new = NewBatch { placement_limit: Some(ENDLESS_LIMIT), ..NewBatch::default() };
     let batch = client.create_batch(new).await.unwrap().name;
     client.append(&batch, Some(0), vec![SEED.to_owned(); 20_000]).await.unwrap();
     client.append(&batch, Some(20_000), vec![ENDLESS.to_owned()]).await.unwrap();

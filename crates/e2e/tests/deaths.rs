@@ -7,7 +7,7 @@ use std::{
 };
 
 use client::{Client, NewBatch, Start, v1};
-use e2e::{Database, ENDLESS, Process, SEED, Service, binary, eventually, run};
+use e2e::{Database, ENDLESS, ENDLESS_LIMIT, Process, SEED, Service, binary, eventually, limit_for, run};
 use nix::sys::signal::Signal;
 
 /// What other workers say when one has died.
@@ -120,17 +120,21 @@ fn two_hundred_thousand_puzzles_with_five_deaths_of_a_worker_and_one_of_the_serv
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_workers_puzzles_are_all_answered_once_within_its_lease() {
+    // Long enough that a worker is killed in the middle of one, and never between two.
+    let (long, short) = (limit_for(Duration::from_secs(4)), limit_for(Duration::from_millis(100)));
     let mut service = Service::start(2, &["--lease", "2"]);
     service.workers = service.workers.into_iter().map(|worker| worker.allowing(&[EXPIRED])).collect();
-    let batch = submit_singly(&service, &[ENDLESS; 20], 50_000_000).await;
-    let killed = service.workers.pop().unwrap();
-    let id = killed.lines()[0].trim_start_matches("ready worker ").to_owned();
-    let held = format!("select count(*) from job where owner = '{id}'");
-    eventually("it holds a lease", || (service.database.value(&held) == "1").then_some(()));
-    let mut killed = killed;
+    let long = submit_singly(&service, &[ENDLESS], long).await;
+    let owner = "select owner from job where owner is not null";
+    let owner = eventually("one of them has it", || service.database.query(owner).pop());
+    let short = submit_singly(&service, &[ENDLESS; 19], short).await;
+    let is_owner = |worker: &Process| worker.lines()[0].ends_with(&owner);
+    let at = service.workers.iter().position(is_owner).unwrap();
+    let mut killed = service.workers.remove(at);
     killed.signal(Signal::SIGKILL);
     killed.wait();
-    assert_eq!(outcomes(&service.url, &batch).await, [v1::Outcome::Multiple; 20]);
+    assert_eq!(outcomes(&service.url, &short).await, [v1::Outcome::NoSolution; 19]);
+    assert_eq!(outcomes(&service.url, &long).await, [v1::Outcome::NoSolution]);
     assert_nothing_is_left(&service.database);
     let attempts =
         "select count(*) filter (where attempt = 1), count(*) filter (where attempt = 2) from result";
@@ -142,7 +146,7 @@ async fn leases_given_back_at_sigterm_are_taken_by_a_new_worker_at_once() {
     let mut service = Service::start(0, &[]);
     let options = ["--threads", "2", "--grace", "0"];
     let mut first = Service::worker(&service.database, &options);
-    submit_singly(&service, &[ENDLESS; 2], 10_000_000_000).await;
+    submit_singly(&service, &[ENDLESS; 2], ENDLESS_LIMIT).await;
     let running = |attempt: u32| {
         let sql = format!("select count(*) from job where owner is not null and attempt = {attempt}");
         eventually("both are running", || (service.database.value(&sql) == "2").then_some(()));
@@ -160,13 +164,15 @@ async fn leases_given_back_at_sigterm_are_taken_by_a_new_worker_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_puzzle_much_longer_than_the_lease_is_solved_once_under_one_attempt() {
-    let service = Service::start(2, &["--lease", "2"]);
-    let batch = submit_singly(&service, &[ENDLESS], 2_000_000_000).await;
+    const LEASE: Duration = Duration::from_secs(1);
+    let limit = limit_for(10 * LEASE);
+    let service = Service::start(2, &["--lease", "1"]);
+    let batch = submit_singly(&service, &[ENDLESS], limit).await;
     let running = "select count(*) from job where owner is not null";
     eventually("it is running", || (service.database.value(running) == "1").then_some(()));
     let begun = Instant::now();
-    assert_eq!(outcomes(&service.url, &batch).await, [v1::Outcome::Multiple]);
-    assert!(begun.elapsed() > Duration::from_secs(4), "or it shows nothing: {:?}", begun.elapsed());
+    assert_eq!(outcomes(&service.url, &batch).await, [v1::Outcome::NoSolution]);
+    assert!(begun.elapsed() > 2 * LEASE, "or it shows nothing: {:?}", begun.elapsed());
     assert_eq!(service.database.query("select attempt, hi - lo from result"), ["1|1"]);
     assert_nothing_is_left(&service.database);
 }
@@ -192,7 +198,7 @@ async fn more_long_searches_than_cores_starve_no_heartbeat_and_no_health_check()
     let _worker =
         Service::worker(&service.database, &["--lease", "2", "--threads", &threads, "--grace", "0"]);
     let _other = Service::worker(&service.database, &["--lease", "2"]);
-    submit_singly(&service, &vec![ENDLESS; cores * 2 + 1], 10_000_000_000).await;
+    submit_singly(&service, &vec![ENDLESS; cores * 2 + 1], ENDLESS_LIMIT).await;
     let until = "select coalesce(extract(epoch from min(lease_until)), 0) from job where owner is not null";
     let all = format!("select count(*) from job where owner is not null having count(*) = {}", cores * 2 + 1);
     eventually("all of them are running", || (service.database.query(&all).len() == 1).then_some(()));
@@ -218,11 +224,12 @@ async fn more_long_searches_than_cores_starve_no_heartbeat_and_no_health_check()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn at_sigterm_what_fits_in_the_grace_time_is_stored_and_the_rest_is_solved_elsewhere() {
+    // The grace time is far from both of them.
+    let (long, short) = (limit_for(Duration::from_secs(20)), limit_for(Duration::from_secs(1)));
     let service = Service::start(0, &[]);
     let mut first = Service::worker(&service.database, &["--threads", "2", "--grace", "5"]);
-    // About twenty seconds, and one: the grace time is between them.
-    let long = submit_singly(&service, &[ENDLESS], 4_000_000_000).await;
-    let short = submit_singly(&service, &[ENDLESS], 200_000_000).await;
+    let long = submit_singly(&service, &[ENDLESS], long).await;
+    let short = submit_singly(&service, &[ENDLESS], short).await;
     let running = "select count(*) from job where owner is not null";
     eventually("both are running", || (service.database.value(running) == "2").then_some(()));
     let begun = Instant::now();
@@ -231,24 +238,25 @@ async fn at_sigterm_what_fits_in_the_grace_time_is_stored_and_the_rest_is_solved
     let took = begun.elapsed();
     assert_eq!(code, 0);
     assert!(took < Duration::from_secs(7), "grace of 5 s and a moment: {took:?}");
-    assert_eq!(outcomes(&service.url, &short).await, [v1::Outcome::Multiple], "without any worker");
+    assert_eq!(outcomes(&service.url, &short).await, [v1::Outcome::NoSolution], "without any worker");
     assert_eq!(service.database.query("select owner is null, attempt, deaths from job"), ["t|1|0"]);
     let _second = Service::worker(&service.database, &["--grace", "0"]);
-    assert_eq!(outcomes(&service.url, &long).await, [v1::Outcome::Multiple], "by another worker");
+    assert_eq!(outcomes(&service.url, &long).await, [v1::Outcome::NoSolution], "by another worker");
     assert_eq!(service.database.query("select attempt from result order by attempt"), ["1", "2"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_zombies_late_completion_is_refused_and_its_death_is_taken_back() {
+    // A slice has done some of them whenever it is stopped, but for a moment at its beginning.
+    let limit = limit_for(Duration::from_millis(10));
+    let puzzles = [ENDLESS; 400];
     let mut service = Service::start(0, &[]);
     service.database.execute(ATTEMPTS_NEVER_FALL);
-    // Ten milliseconds a puzzle: a slice has done some of them whenever it is stopped, but for a moment at its beginning.
-    let puzzles = [ENDLESS; 400];
     let refused = [EXPIRED, "a late completion was refused", "a lease was lost before"];
     let mut zombie = Service::worker(&service.database, &["--lease", "1"]).allowing(&refused);
     let id = zombie.lines()[0].trim_start_matches("ready worker ").to_owned();
     let mut client = Client::connect(&service.url).await.unwrap();
-    let new = NewBatch { placement_limit: Some(2_000_000), ..NewBatch::default() };
+    let new = NewBatch { placement_limit: Some(limit), ..NewBatch::default() };
     let batch = client.create_batch(new).await.unwrap().name;
     client.append(&batch, Some(0), puzzles.map(str::to_owned).to_vec()).await.unwrap();
     client.seal(&batch, Some(400)).await.unwrap();
@@ -277,7 +285,7 @@ async fn a_zombies_late_completion_is_refused_and_its_death_is_taken_back() {
     }
     zombie.logged("a late completion was refused");
     zombie.logged("a death was taken back: this worker is alive");
-    assert_eq!(outcomes(&service.url, &batch).await, [v1::Outcome::Multiple; 400]);
+    assert_eq!(outcomes(&service.url, &batch).await, [v1::Outcome::NoSolution; 400]);
     assert_nothing_is_left(&service.database);
     // Nothing is left of the batch itself either, once it is deleted.
     client.delete_batch(&batch, false).await.unwrap();

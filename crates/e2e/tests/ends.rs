@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use client::{Client, NewBatch, Start, v1, v1::batch::State};
-use e2e::{ENDLESS, Process, SEED, Service, eventually, run};
+use e2e::{ENDLESS, ENDLESS_LIMIT, ENDLESS_OPTIONS, Process, SEED, Service, eventually, limit_for, run};
 use nix::sys::signal::Signal;
 use proto::v1::batch_service_client::BatchServiceClient;
 use tonic::{Code, Status};
@@ -14,9 +14,9 @@ async fn client(service: &Service) -> Client {
     Client::connect(&service.url).await.unwrap()
 }
 
-/// A batch that counts for the better part of a minute where a puzzle is [`ENDLESS`].
+/// A batch that counts for minutes where a puzzle is [`ENDLESS`].
 async fn slow_batch(client: &mut Client, id: &str) -> String {
-    let new = NewBatch { id: id.to_owned(), placement_limit: Some(10_000_000_000), ..NewBatch::default() };
+    let new = NewBatch { id: id.to_owned(), placement_limit: Some(ENDLESS_LIMIT), ..NewBatch::default() };
     client.create_batch(new).await.unwrap().name
 }
 
@@ -46,7 +46,7 @@ async fn a_cancel_says_what_is_done_what_is_being_stopped_and_what_is_dropped_an
     while let Some(run) = stream.next().await.unwrap() {
         outcomes.extend(run.into_iter().map(|result| result.outcome));
     }
-    // The searches would take the better part of a minute.
+    // The searches would take minutes.
     assert!(begun.elapsed() < Duration::from_secs(3), "both workers are free: {:?}", begun.elapsed());
     let expected = [[v1::Outcome::Unique; 3].as_slice(), &[v1::Outcome::Cancelled; 7]].concat();
     assert_eq!(outcomes, expected, "every index, and nothing new after the last that was running");
@@ -104,9 +104,8 @@ async fn a_cancel_in_the_middle_of_a_long_search_frees_the_worker_and_leaves_no_
 #[test]
 fn a_submit_whose_batch_is_cancelled_prints_every_index_and_says_so() {
     let service = Service::start(1, &[]);
-    let args =
-        ["submit", "--id", "mine", "--output", "jsonl", "--placement-limit", "10000000000", "--server"];
-    let mut submit = Process::start(&[&args[..], &[&*service.url]].concat(), &[]);
+    let args = ["submit", "--id", "mine", "--output", "jsonl", "--server", &service.url];
+    let mut submit = Process::start(&[&args[..], &ENDLESS_OPTIONS[..]].concat(), &[]);
     // More than one message, and its input stays open: the submit is not through with it.
     submit.write(&format!("{SEED}\n{}", format!("{ENDLESS}\n").repeat(4_095)));
     submit.line("{\"index\":0,");
@@ -289,12 +288,16 @@ fn the_last_line_of_a_watch_is_all_of_all() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_done_never_falls_and_never_goes_beyond_the_total_while_workers_die() {
     let expired = ["a lease has run out"];
+    // The last puzzle of each message: its worker is killed in the middle of it, and the batch is done when the last death is over.
+    let limit = limit_for(Duration::from_millis(300));
     let service = Service::start(0, &[]);
     let mut worker = Service::worker(&service.database, &["--lease", "1"]).allowing(&expired);
     let mut client = client(&service).await;
-    let batch = client.create_batch(NewBatch::default()).await.unwrap().name;
+    let new = NewBatch { placement_limit: Some(limit), ..NewBatch::default() };
+    let batch = client.create_batch(new).await.unwrap().name;
     let made = run(&["generate", "-n", "6000", "--clues", "30"], &[], "");
-    let puzzles: Vec<String> = made.stdout.lines().map(str::to_owned).collect();
+    let mut puzzles: Vec<String> = made.stdout.lines().map(str::to_owned).collect();
+    puzzles.iter_mut().skip(499).step_by(500).for_each(|last| ENDLESS.clone_into(last));
     let mut watch = client.watch(&batch, Some(Duration::from_millis(100))).await.unwrap();
     let watching = tokio::spawn(async move {
         let mut seen = Vec::new();

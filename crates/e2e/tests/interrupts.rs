@@ -1,9 +1,13 @@
 //! Commands that are interrupted, and readers that go or only pause: what was printed, and the command that goes on.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::{collections::BTreeSet, fs, time::Instant};
+use std::{
+    collections::BTreeSet,
+    fs,
+    time::{Duration, Instant},
+};
 
-use e2e::{Finished, Process, SEED, Service, eventually, run};
+use e2e::{ENDLESS, ENDLESS_OPTIONS, Finished, Process, SEED, Service, eventually, limit_for, run};
 use nix::sys::signal::Signal;
 
 fn puzzles(count: usize) -> String {
@@ -17,16 +21,14 @@ fn token(done: &Finished) -> Option<String> {
 
 #[test]
 fn ctrl_c_after_ten_of_a_hundred_results_ends_at_once_and_leads_back_to_all_of_them() {
+    // Nine seconds for the other ninety.
+    let limit = limit_for(Duration::from_millis(100)).to_string();
     let service = Service::start(1, &[]);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("puzzles.txt");
-    fs::write(
-        &file,
-        format!("{}{}", format!("{SEED}\n").repeat(10), format!("{}\n", e2e::ENDLESS).repeat(90)),
-    )
-    .unwrap();
+    fs::write(&file, format!("{SEED}\n").repeat(10) + &format!("{ENDLESS}\n").repeat(90)).unwrap();
     let file = file.to_str().unwrap();
-    let options = ["--placement-limit", "20000000", "--output", "jsonl"];
+    let options = ["--placement-limit", &limit, "--output", "jsonl"];
     let server = ["--server", &service.url];
     let args = [&["submit", file, "--id", "ctrl-c"], &options[..], &server].concat();
     let mut submit = Process::start(&args, &[]);
@@ -36,6 +38,7 @@ fn ctrl_c_after_ten_of_a_hundred_results_ends_at_once_and_leads_back_to_all_of_t
     assert_eq!(submit.wait(), 4);
     assert!(begun.elapsed().as_secs() < 2, "{:?}", begun.elapsed());
     submit.logged("the batch ctrl-c is complete and is solved on");
+    assert_ne!(service.database.value("select count(*) from job"), "0", "or it shows nothing");
     let all = run(&[&["results", "ctrl-c", "--output", "jsonl"], &server[..]].concat(), &[], "");
     assert_eq!((all.code, all.stdout.lines().count()), (Some(0), 100), "{}", all.stderr);
     // What was printed before and what the told token brings are together the same.
@@ -124,9 +127,11 @@ fn a_rest_says_of_the_whole_batch_that_some_of_it_was_bad_and_a_file_may_have_an
     let service = Service::start(1, &[]);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(std::ffi::OsStr::from_bytes(b"-n\xff x.txt"));
-    fs::write(&file, format!("bad\n{SEED}\n{}\n", e2e::ENDLESS)).unwrap();
+    fs::write(&file, format!("bad\n{SEED}\n{ENDLESS}\n")).unwrap();
     let mut submit = std::process::Command::new(e2e::binary())
-        .args(["submit", "--output", "jsonl", "--placement-limit", "10000000000", "--"])
+        .args(["submit", "--output", "jsonl"])
+        .args(ENDLESS_OPTIONS)
+        .arg("--")
         .arg(&file)
         .env("SUDOKU_BATCH_SERVER", &service.url)
         .env("SUDOKU_BATCH_TENANT", "carol")

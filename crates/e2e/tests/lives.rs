@@ -3,7 +3,9 @@
 
 use std::{fs, path::Path, time::Instant};
 
-use e2e::{Database, ENDLESS, Process, SEED, SEED_SOLUTION, Service, eventually, run};
+use e2e::{
+    Database, ENDLESS, ENDLESS_OPTIONS, ENDLESS_TAKEN, Process, SEED, SEED_SOLUTION, Service, eventually, run,
+};
 use nix::sys::signal::Signal;
 
 /// The processes whose command line or environment names `word`, by their numbers.
@@ -23,8 +25,8 @@ fn processes_naming(word: &str) -> Vec<u32> {
 
 fn up(data: &Path) -> (Process, String) {
     let data = data.to_str().unwrap();
-    let mut up =
-        Process::start(&["up", "--listen", "127.0.0.1:0", "--data-dir", data, "--workers", "2"], &[]);
+    let args = ["up", "--listen", "127.0.0.1:0", "--data-dir", data, "--workers", "2"];
+    let mut up = Process::start(&args, &[ENDLESS_TAKEN]);
     let url = up.line("ready ");
     (up, url)
 }
@@ -79,8 +81,8 @@ fn up_killed_leaves_no_child_and_starts_again() {
     let mut first = first.allowing(&loss);
     let submit = ["submit", "-", "--id", "kept", "--output", "jsonl", "--server"];
     let done = run(&[&submit[..], &[&*url]].concat(), &[], SEED);
-    // A search that would go on for hours must not keep its worker alive.
-    let endless = ["submit", "-", "--detach", "--placement-limit", "10000000000", "--server", &url];
+    // A search that goes on for much longer than this test waits must not keep its worker alive.
+    let endless = [&["submit", "-", "--detach"], &ENDLESS_OPTIONS[..], &["--server", &url]].concat();
     assert_eq!(run(&endless, &[], ENDLESS).code, Some(0));
     first.signal(Signal::SIGKILL);
     assert_eq!(first.wait(), -9);
@@ -163,9 +165,9 @@ fn demo_shows_the_whole_and_leaves_nothing() {
 #[test]
 fn a_worker_at_sigterm_gives_its_lease_back_within_five_seconds() {
     let mut service = Service::start(1, &[]);
-    let submit = ["submit", "-", "--detach", "--placement-limit", "10000000000", "--server", &service.url];
+    let submit = [&["submit", "-", "--detach"], &ENDLESS_OPTIONS[..]].concat();
     // The first is stored, the second would take minutes, the third was never begun.
-    assert_eq!(run(&submit, &[], &format!("{SEED}\n{ENDLESS}\n{SEED}\n")).code, Some(0));
+    assert_eq!(service.run(&submit, &format!("{SEED}\n{ENDLESS}\n{SEED}\n")).code, Some(0));
     let held = "select count(*) from job where lo = 1 and owner is not null";
     eventually("the endless one is being solved", || (service.database.value(held) == "1").then_some(()));
     let begun = Instant::now();
@@ -181,8 +183,7 @@ fn a_dead_workers_job_is_done_by_another_and_its_attempt_rises() {
     let database = Database::fresh();
     let (server, url) = Service::server(&database);
     let mut first = Service::worker(&database, &["--lease", "2"]);
-    let submit =
-        ["submit", "-", "--detach", "--id", "endless", "--placement-limit", "10000000000", "--server", &url];
+    let submit = [&["submit", "-", "--detach"], &ENDLESS_OPTIONS[..], &["--server", &url]].concat();
     assert_eq!(run(&submit, &[], ENDLESS).code, Some(0));
     let attempt = "select coalesce(max(attempt) filter (where owner is not null), 0) from job";
     eventually("the first worker has it", || (database.value(attempt) == "1").then_some(()));
@@ -200,8 +201,8 @@ fn a_dead_workers_job_is_done_by_another_and_its_attempt_rises() {
 #[test]
 fn a_heartbeat_keeps_a_lease_through_a_search_much_longer_than_it() {
     let service = Service::start(1, &["--lease", "1", "--grace", "0"]);
-    let submit = ["submit", "-", "--detach", "--placement-limit", "10000000000", "--server", &service.url];
-    assert_eq!(run(&submit, &[], ENDLESS).code, Some(0));
+    let submit = [&["submit", "-", "--detach"], &ENDLESS_OPTIONS[..]].concat();
+    assert_eq!(service.run(&submit, ENDLESS).code, Some(0));
     let until = "select coalesce(extract(epoch from max(lease_until)), 0) from job";
     let first: f64 = eventually("a lease", || {
         let value = service.database.value(until).parse().unwrap();
@@ -230,17 +231,8 @@ fn half_done(service: &Service) -> (tempfile::TempDir, String, Process) {
     let file = folder.path().join("two puzzles.txt");
     fs::write(&file, format!("{SEED}\n{ENDLESS}\n")).unwrap();
     let file = file.to_str().unwrap().to_owned();
-    let options = [
-        "--tenant",
-        "alice",
-        "--output",
-        "jsonl",
-        "--placement-limit",
-        "10000000000",
-        "--server",
-        &service.url,
-    ];
-    let mut submit = Process::start(&[&["submit", &*file], &options[..]].concat(), &[]);
+    let options = ["--tenant", "alice", "--output", "jsonl", "--server", &service.url];
+    let mut submit = Process::start(&[&["submit", &*file], &options[..], &ENDLESS_OPTIONS[..]].concat(), &[]);
     submit.line("{\"index\":0");
     (folder, file, submit)
 }
@@ -275,8 +267,8 @@ fn an_interrupted_solve_prints_what_it_has_and_says_that_it_is_not_finished() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("puzzles.txt");
     fs::write(&file, format!("{}{ENDLESS}\n", format!("{SEED}\n").repeat(16))).unwrap();
-    let args = ["solve", file.to_str().unwrap(), "--output", "jsonl", "--placement-limit", "10000000000"];
-    let mut solve = Process::start(&args, &[]);
+    let args = ["solve", file.to_str().unwrap(), "--output", "jsonl"];
+    let mut solve = Process::start(&[&args[..], &ENDLESS_OPTIONS[..]].concat(), &[]);
     solve.line("{\"index\":15");
     solve.signal(Signal::SIGINT);
     assert_eq!(solve.wait(), 4);

@@ -1,10 +1,10 @@
 //! Streams that are cut and gone on with; clients that die; servers that differ. Nothing twice, nothing missing.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fs, time::Duration};
 
 use client::{Client, NewBatch, Position, Start};
-use e2e::{Finished, Process, Proxy, SEED, Service, eventually, run};
+use e2e::{Finished, Process, Proxy, SEED, Service, eventually, limit_for, run, with_long_searches};
 use nix::sys::signal::Signal;
 use proto::v1::{
     self,
@@ -40,13 +40,16 @@ fn results_cut_at_a_hundred_random_places_go_on_at_the_other_server_with_nothing
     let service = Service::start(2, &[]);
     let (_second, second_url) = Service::server(&service.database);
     let servers = [service.url.clone(), second_url];
-    let text = puzzles(PUZZLES);
-    let quiet = run(&["solve", "-", "--output", "jsonl"], &[], &text).stdout;
-    // The first pass runs while the batch is being solved.
-    assert_eq!(service.run(&["submit", "-", "--detach", "--id", "cut-up"], &text).code, Some(0));
+    // The first pass runs while the batch is being solved: for two seconds.
+    let text = with_long_searches(&puzzles(PUZZLES), 40);
+    let limited = ["--placement-limit", &limit_for(Duration::from_millis(100)).to_string()];
+    let quiet = run(&[&["solve", "-", "--output", "jsonl"], &limited[..]].concat(), &[], &text).stdout;
+    let submit = [&["submit", "-", "--detach", "--id", "cut-up"], &limited[..]].concat();
+    assert_eq!(service.run(&submit, &text).code, Some(0));
     let proxy = Proxy::start(&servers[0]);
     let mut numbers = Numbers(3);
     let (mut cuts, mut pass) = (0, 0);
+    assert_ne!(service.database.value("select count(*) from job"), "0", "it is being solved");
     while cuts < CUTS {
         // Every other pass as results finish.
         let order: &[&str] = if pass % 2 == 1 { &["--as-finished"] } else { &[] };

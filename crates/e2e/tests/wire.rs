@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use client::{Client, Count, NewBatch, Position, Start};
-use e2e::{SEED, SEED_SOLUTION, Service};
+use e2e::{Database, ENDLESS_LIMIT, Process, SEED, SEED_SOLUTION, Service, run};
 use proto::v1::{self, batch::State, batch_service_client::BatchServiceClient};
 use tonic::{Code, Request, Status, transport::Channel};
 use tonic_types::StatusExt as _;
@@ -163,7 +163,7 @@ async fn each_bad_field_is_named() {
         (create("Upper"), "batch_id"),
         (v1::CreateBatchRequest { request_id: "x".to_owned(), ..create("good") }, "request_id"),
         (with(limit(-1)), "batch.options.placement_limit"),
-        (with(limit(10_000_000_001)), "batch.options.placement_limit"),
+        (with(limit(i64::MAX)), "batch.options.placement_limit"),
         (with(v1::Batch { priority: 10, ..v1::Batch::default() }), "batch.priority"),
         (with(v1::Batch { display_name: "x".repeat(121), ..v1::Batch::default() }), "batch.display_name"),
         (with(v1::Batch { display_name: "nul\0".to_owned(), ..v1::Batch::default() }), "batch.display_name"),
@@ -188,11 +188,8 @@ async fn each_bad_field_is_named() {
         assert_eq!((status.code(), &*violations[0].field), (Code::InvalidArgument, field));
         refusal::<()>(Err(status));
     }
-    for accepted in
-        [with(limit(10_000_000_000)), with(v1::Batch { labels: labels(16), ..v1::Batch::default() })]
-    {
-        batches.create_batch(accepted).await.unwrap();
-    }
+    let accepted = with(v1::Batch { labels: labels(16), ..v1::Batch::default() });
+    batches.create_batch(accepted).await.unwrap();
     batches.create_batch(create("full")).await.unwrap();
     let (code, reason, _) = refusal(batches.append_puzzles(append("full", Some(-1), &[SEED])).await);
     assert_eq!((code, &*reason), (Code::InvalidArgument, "BAD_ARGUMENT"));
@@ -390,6 +387,34 @@ async fn health_and_reflection_are_served() {
         .into_inner();
     let answer = format!("{:?}", answers.message().await.unwrap().unwrap().message_response.unwrap());
     assert!(answer.starts_with("FileDescriptorResponse"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_takes_placement_limits_up_to_its_own_maximum_from_every_client() {
+    let database = Database::fresh();
+    let mut by_default = Process::start(
+        &["serve", "--listen", "127.0.0.1:0", "--exit-with-parent"],
+        &[("DATABASE_URL", &database.url())],
+    );
+    let url = by_default.line("ready ");
+    let (_raised, raised_url) = Service::server(&database);
+    for (url, greatest) in [(&url, 10_000_000_000), (&raised_url, ENDLESS_LIMIT)] {
+        let mut client = Client::connect(url).await.unwrap();
+        let with = |limit| NewBatch { placement_limit: Some(limit), ..NewBatch::default() };
+        client.create_batch(with(greatest)).await.unwrap();
+        let refused = client.create_batch(with(greatest + 1)).await.unwrap_err();
+        assert_eq!(refused.reason().as_deref(), Some("BAD_ARGUMENT"), "{refused:?}");
+        let submit = |limit: u64| {
+            let limit = limit.to_string();
+            run(&["submit", "-", "--detach", "--placement-limit", &limit, "--server", url], &[], SEED)
+        };
+        assert_eq!(submit(greatest).code, Some(0));
+        assert_ne!(submit(greatest + 1).code, Some(0));
+    }
+    let args = ["submit", "-", "--placement-limit", "10000000001", "--server", &url];
+    let refused = run(&args, &[], SEED);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("10000000000"), "it says what it takes: {}", refused.stderr);
 }
 
 #[tokio::test]
