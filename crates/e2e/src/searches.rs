@@ -3,12 +3,9 @@
 //! A solver becomes faster from version to version and from machine to machine. No fixed number of placements is long enough for one test and short
 //! enough for another, so none is written into a test.
 
-use std::{
-    sync::OnceLock,
-    time::{Duration, Instant},
-};
+use std::{process::Command, sync::OnceLock, time::Duration};
 
-use crate::{SEED, run};
+use crate::binary;
 
 /// A legal grid without a solution, whose search takes the recipe some 10^15 placements (estimated by random descents): its last cell can hold nothing, and
 /// row by row that is found out last. What [`ENDLESS_LIMIT`] leaves of it is a real search of minutes: ten at 1,700 million placements a second.
@@ -20,8 +17,8 @@ pub const ENDLESS_OPTIONS: [&str; 2] = ["--placement-limit", "1000000000000"];
 /// For the environment of a server, or of `up`, that is to take it.
 pub const ENDLESS_TAKEN: (&str, &str) = ("SUDOKU_BATCH_PLACEMENT_LIMIT_MAX", "1000000000000");
 
-/// The limit under which [`ENDLESS`] keeps one thread of this machine busy for about `time`: no answer depends on it, so a test may wait for one. Measured
-/// once for each process of tests. What else the machine does makes it up to some times longer or shorter: leave a factor of four.
+/// The limit under which [`ENDLESS`] keeps a core of this machine busy for about `time`: for a test that waits for the answer. Measured once for each process
+/// of tests. It is the core's own time: a machine that does other things as well takes some times longer, and hardly ever less.
 ///
 /// # Panics
 /// When `solve` fails.
@@ -52,18 +49,9 @@ pub fn with_long_searches(puzzles: &str, count: usize) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Of one thread of `solve`, the fastest of three: what disturbs makes it slower only.
+/// Of one thread of `solve` and in a second of its own, the fastest of three.
 fn placements_per_second() -> f64 {
     const LONG_ENOUGH: Duration = Duration::from_millis(200);
-    let search = |limit: u64| {
-        let begun = Instant::now();
-        let options = ["--threads", "1", "--summary", "--placement-limit", &limit.to_string()];
-        let done = run(&[&["solve", "-"], &options[..]].concat(), &[], ENDLESS);
-        assert_eq!(done.code, Some(0), "{}", done.stderr);
-        begun.elapsed()
-    };
-    // So that no first start is measured.
-    assert_eq!(run(&["solve", "-"], &[], SEED).code, Some(0));
     let mut limit: u64 = 50_000_000;
     while search(limit) < LONG_ENOUGH {
         limit *= 2;
@@ -72,4 +60,20 @@ fn placements_per_second() -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "about so many")]
     let placements = limit as f64;
     placements / fastest.as_secs_f64()
+}
+
+/// How long a core works on a search with this limit.
+fn search(limit: u64) -> Duration {
+    const SCRIPT: &str = r#"TIMEFORMAT=%3U; time "$0" solve - --threads 1 --placement-limit "$1" <<< "$2" 2> /dev/null > /dev/null"#;
+    let done = Command::new("bash")
+        .args(["-c", SCRIPT])
+        .arg(binary())
+        .args([&limit.to_string(), ENDLESS])
+        // So that it writes 0.250 whatever the user's language.
+        .env("LC_ALL", "C")
+        .output()
+        .expect("bash can be run");
+    let told = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{told}");
+    Duration::from_secs_f64(told.trim().parse().expect("a number of seconds"))
 }

@@ -165,7 +165,7 @@ async fn leases_given_back_at_sigterm_are_taken_by_a_new_worker_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_puzzle_much_longer_than_the_lease_is_solved_once_under_one_attempt() {
     const LEASE: Duration = Duration::from_secs(1);
-    let limit = limit_for(10 * LEASE);
+    let limit = limit_for(6 * LEASE);
     let service = Service::start(2, &["--lease", "1"]);
     let batch = submit_singly(&service, &[ENDLESS], limit).await;
     let running = "select count(*) from job where owner is not null";
@@ -225,7 +225,7 @@ async fn more_long_searches_than_cores_starve_no_heartbeat_and_no_health_check()
 #[tokio::test(flavor = "multi_thread")]
 async fn at_sigterm_what_fits_in_the_grace_time_is_stored_and_the_rest_is_solved_elsewhere() {
     // The grace time is far from both of them.
-    let (long, short) = (limit_for(Duration::from_secs(20)), limit_for(Duration::from_secs(1)));
+    let (long, short) = (limit_for(Duration::from_secs(15)), limit_for(Duration::from_millis(500)));
     let service = Service::start(0, &[]);
     let mut first = Service::worker(&service.database, &["--threads", "2", "--grace", "5"]);
     let long = submit_singly(&service, &[ENDLESS], long).await;

@@ -280,8 +280,10 @@ fn an_interrupted_solve_loses_no_result_that_it_had_however_busy_it_is() {
     let made = run(&["generate", "-n", "5000", "--clues", "60"], &[], "");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("puzzles.txt");
-    fs::write(&file, made.stdout.repeat(60)).unwrap();
-    let mut solve = Process::start(&["solve", file.to_str().unwrap(), "--output", "jsonl"], &[]);
+    // However fast it is, it does not come to the end of the last.
+    fs::write(&file, made.stdout.repeat(60) + ENDLESS).unwrap();
+    let args = ["solve", file.to_str().unwrap(), "--output", "jsonl"];
+    let mut solve = Process::start(&[&args[..], &ENDLESS_OPTIONS[..]].concat(), &[]);
     solve.line("{\"index\":0,");
     solve.signal(Signal::SIGINT);
     assert_eq!(solve.wait(), 4);
@@ -290,7 +292,7 @@ fn an_interrupted_solve_loses_no_result_that_it_had_however_busy_it_is() {
     let done: usize =
         told.split("interrupted after ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
     eventually("every result that was counted", || (solve.lines().len() == done).then_some(()));
-    assert!(done > 0 && done < 300_000, "{told}");
+    assert!(done > 0 && done <= 300_000, "{told}");
 }
 
 #[test]
