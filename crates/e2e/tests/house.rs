@@ -1,6 +1,10 @@
 //! The rules of the house that a machine can keep: who may know whom.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
@@ -66,4 +70,42 @@ fn some_libraries_are_named_in_one_crate_only() {
             assert!(outside.is_empty(), "{name} depends on {outside:?}");
         }
     }
+}
+
+/// Every other crate forbids it; the solver denies it, and allows it for its module of vector instructions.
+#[test]
+fn unsafe_code_is_in_one_module_of_the_solver_alone() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is in crates/");
+    for (name, _) in MAY_KNOW {
+        let source = crates.join(name).join("src");
+        let roots: Vec<_> = ["lib.rs", "main.rs"]
+            .map(|file| source.join(file))
+            .into_iter()
+            .filter(|file| file.exists())
+            .collect();
+        assert!(!roots.is_empty(), "{name} has no root");
+        for root in roots {
+            let text = fs::read_to_string(&root).expect("a root can be read");
+            if name == "solver" {
+                assert!(text.contains("#![deny(unsafe_code)]"));
+                let allowed: Vec<&str> = text.split("#[allow(unsafe_code").skip(1).collect();
+                assert_eq!(allowed.len(), 1, "one module of the solver");
+                let module = allowed[0].lines().find(|line| line.contains("mod "));
+                assert_eq!(module, Some("mod simd;"));
+            } else {
+                assert!(text.contains("#![forbid(unsafe_code)]"), "{}", root.display());
+            }
+        }
+    }
+    let allows = |text: &str| text.contains("allow(unsafe_code") || text.contains("expect(unsafe_code");
+    let elsewhere: Vec<_> = files_below(&crates.join("solver/src"))
+        .into_iter()
+        .filter(|file| !file.ends_with("src/lib.rs") && allows(&fs::read_to_string(file).expect("text")))
+        .collect();
+    assert!(elsewhere.is_empty(), "{elsewhere:?}");
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }

@@ -7,7 +7,10 @@ use crate::invalid::{InvalidPuzzle, Reason};
 /// Characters of a puzzle.
 const LENGTH: u32 = 81;
 
-/// Givens that do not clash: what the solver takes.
+/// What was sent as a puzzle: givens, or why it is none.
+pub type Puzzle = Result<Givens, InvalidPuzzle>;
+
+/// Givens that do not clash.
 ///
 /// No row, column or box holds a digit twice. That does not mean that there is a solution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -46,6 +49,12 @@ impl Givens {
             return Err(InvalidPuzzle { reason: Reason::DuplicateGiven, cells, found_length: LENGTH });
         }
         Ok(Givens(grid))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.0.iter().filter(|&&digit| digit != 0).count()
     }
 
     /// The givens as a grid.

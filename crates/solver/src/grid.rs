@@ -67,7 +67,11 @@ impl fmt::Display for Grid {
 }
 
 /// A complete valid grid: each digit once in each row, column and box.
+///
+/// Aligned so that copies of it consist of whole words: a copy at odd places, read in other pieces soon after, has cost more
+/// than the search (2.4 times the time for easy puzzles).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(align(8))]
 pub struct Solution([u8; CELLS]);
 
 impl Solution {
@@ -81,6 +85,13 @@ impl Solution {
         // Shifts wrap at 32, so the range is checked on its own.
         let valid = digits.iter().all(|digit| (1..=9).contains(digit)) && HOUSES.iter().all(holds_each_digit);
         valid.then_some(Solution(digits))
+    }
+
+    /// Takes digits of which it is proven that they are a complete valid grid.
+    #[inline]
+    pub(crate) fn proven(digits: [u8; CELLS]) -> Solution {
+        debug_assert!(Solution::new(digits).is_some(), "{}", Grid(digits));
+        Solution(digits)
     }
 
     /// The 81 digits, row-major.

@@ -17,14 +17,35 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # The way through the crate
+//!
+//! ```text
+//!  Givens ──▶ answer ──▶ lanes ──▶ Decision ──────────▶ count ──▶ Verdict
+//!              Solver      │   none, one or several,      │   placements up to the
+//!                          │   the first solution         │   first solution
+//!                          ├─▶ search, for what the lanes give up
+//!                          └─▶ simd ◀─────────────────────┘
+//! ```
+//!
+//! - `recipe`: what is to be answered, as plainly as it can be written: the oracle of all tests.
+//! - `answer`: [`Solver`], the entry point for batches.
+//! - `lanes`: 8 to 32 puzzles side by side, a vector a cell. Start with the drawing in `lanes/mod.rs`; `block` draws
+//!   conclusions in all of them at once, `search` serves each by itself, `guess` chooses.
+//! - `search`, on a `board` of bits (`bands`): one puzzle alone, up to [`SEARCH_BUDGET_NODES`] boards. It also makes the
+//!   generated puzzles unique.
+//! - `count`: how many placements. Start with `count/mod.rs`; half-filled grids, up to 128 at a time, walk a row's digits
+//!   together.
+//! - `simd`: the instruction sets, the only module with `unsafe`; the two kernels above are safe code over its traits.
+//!
 //! Nothing here reads a file, a clock or a random source, writes a log, or keeps state between two puzzles: the
-//! same arguments give the same answer on every machine.
+//! same arguments give the same answer on every machine and every [`Width`].
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod answer;
 mod bands;
 mod board;
+#[allow(clippy::inline_always, reason = "see `simd`: what is not inlined runs without the instructions")]
 mod count;
 mod full_grid;
 mod generate;
@@ -32,17 +53,26 @@ mod givens;
 mod grid;
 mod houses;
 mod invalid;
+#[allow(clippy::inline_always, reason = "what is not inlined runs without the vector instructions")]
+mod lanes;
 mod random;
 pub mod recipe;
 mod search;
+#[allow(unsafe_code, reason = "vector instructions")]
+#[allow(clippy::inline_always, reason = "see the module: what is not inlined runs without the instructions")]
+mod simd;
 mod stop;
 mod verdict;
 
-pub use answer::{PlacementLimit, answer};
+#[cfg(any(test, debug_assertions))]
+#[doc(hidden)]
+pub use answer::test_panic;
+pub use answer::{PlacementLimit, Solver, answer};
 pub use generate::{GenerateError, Generator, Kind};
-pub use givens::Givens;
+pub use givens::{Givens, Puzzle};
 pub use grid::{CELLS, Grid, Solution};
 pub use invalid::{InvalidPuzzle, Reason};
 pub use search::SEARCH_BUDGET_NODES;
+pub use simd::{UnknownWidth, Width};
 pub use stop::{StopFlag, Stopped};
 pub use verdict::{Outcome, Placements, Verdict};

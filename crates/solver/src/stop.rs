@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Raised by one thread, looked at by those that solve. It cannot be lowered again.
 ///
-/// A search looks at it every few hundred nodes and a count every 65,536 placements: both well under a millisecond.
+/// A search looks at it every few hundred nodes and a count before each walk of up to 128 states through a row: both
+/// well under a millisecond.
 #[derive(Debug, Default)]
 pub struct StopFlag(AtomicBool);
 

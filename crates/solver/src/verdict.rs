@@ -44,7 +44,7 @@ pub enum Verdict {
     Invalid(InvalidPuzzle),
     /// The search budget was spent before there was a proof.
     Undecided,
-    /// The puzzle ended its worker. Given by the service, never by the solver.
+    /// The solver panicked over the puzzle: a bug in this crate. Given by the service too, for a puzzle that ended its worker.
     Failed,
     /// The batch was cancelled first. Given by the service, never by the solver.
     Cancelled,

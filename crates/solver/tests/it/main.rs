@@ -3,6 +3,7 @@
 // A test that cannot go on fails, in its helpers as in its own body.
 #![allow(clippy::unwrap_used)]
 
+mod batches;
 mod cases;
 mod differential;
 mod generator;

@@ -1,4 +1,4 @@
-//! Counts exactly how many digits the recipe places, by the same search on bit sets.
+//! Counts exactly how many digits the recipe places, by the same search on bit sets: what the tests compare with.
 //!
 //! The order is the recipe's own, so the count needs no argument. The empty cells are listed once; what each row,
 //! column and box still misses is one word, and so are the digits left to try in a cell. One thing is done
@@ -18,7 +18,7 @@ const ALL_DIGITS: u16 = 0b1_1111_1111;
 
 /// What the count came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Counted {
+pub(super) enum Counted {
     /// The recipe finds this solution after so many placements.
     Solved { placements: u64, digits: [u8; CELLS] },
     /// The recipe finds nothing after so many placements.
@@ -28,7 +28,7 @@ pub(crate) enum Counted {
 }
 
 /// Counts the recipe's placements up to `limit`; a count of exactly `limit` is still given.
-pub(crate) fn count(givens: &Givens, limit: u64, stop: &StopFlag) -> Result<Counted, Stopped> {
+pub(super) fn count(givens: &Givens, limit: u64, stop: &StopFlag) -> Result<Counted, Stopped> {
     Counter::new(givens.grid()).run(limit, stop)
 }
 
