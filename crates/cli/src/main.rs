@@ -28,7 +28,8 @@ use clap::Parser as _;
 use crate::{
     args::{Args, Command},
     commands::{
-        cancel, delete, demo, generate, get, list, migrate, results, serve, solve, submit, up, watch, work,
+        bench, cancel, delete, demo, generate, get, list, migrate, results, serve, solve, submit, up, watch,
+        work,
     },
     exit::Exit,
 };
@@ -45,6 +46,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         // Solving in this process wants all cores for itself: no runtime.
         Command::Solve(args) => solve::run(&args),
         Command::Generate(args) => generate::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Demo(args) => on_runtime(demo::run(args)),
         Command::Up(args) => on_runtime(up::run(args)),
         Command::Serve(args) => on_runtime(serve::run(args)),

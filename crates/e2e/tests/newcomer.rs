@@ -186,8 +186,21 @@ fn the_users_settings_for_other_databases_are_not_for_the_private_one() {
 
 #[test]
 fn every_command_has_help() {
-    for command in ["", "demo", "up", "serve", "work", "migrate", "submit", "get", "solve", "generate"] {
-        let args: Vec<&str> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
+    for command in [
+        "",
+        "demo",
+        "up",
+        "serve",
+        "work",
+        "migrate",
+        "submit",
+        "get",
+        "solve",
+        "generate",
+        "bench",
+        "bench solver",
+    ] {
+        let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let done = run(&args, &[], "");
         assert_eq!(done.code, Some(0));
         assert!(done.stdout.contains("Usage: sudoku-batch"), "{}", done.stdout);

@@ -31,7 +31,7 @@ mod puzzles;
 mod verdicts;
 
 pub use pieces::{PIECE_BYTES_MAX, Pieces, Run};
-pub use puzzles::{PUZZLE_FORMAT, Puzzle, PuzzleReader, pack_puzzle};
+pub use puzzles::{PUZZLE_FORMAT, PuzzleReader, pack_puzzle};
 pub use verdicts::{VERDICT_FORMAT, VerdictReader, pack_verdict};
 
 /// Stored bytes that cannot be read: damage, or a newer version's format.

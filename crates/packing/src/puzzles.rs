@@ -1,6 +1,6 @@
 //! Puzzles to and from bytes.
 
-use solver::{CELLS, Givens, Grid, InvalidPuzzle};
+use solver::{CELLS, Givens, Grid, Puzzle};
 
 use crate::{
     Damaged,
@@ -11,9 +11,6 @@ use crate::{
 pub const PUZZLE_FORMAT: i16 = 1;
 
 const HASH_BYTES: usize = 16;
-
-/// A puzzle as it is stored.
-pub type Puzzle = Result<Givens, InvalidPuzzle>;
 
 /// Appends a puzzle's entry to `out`. `text` is what it was read from; texts of the same puzzle give the same bytes, for `0` and `.`
 /// are both empty.

@@ -22,6 +22,7 @@ mod upkeep;
 
 use std::{sync::Arc, time::Duration};
 
+use solver::Width;
 use store::{BatchState, Durability, Ended, Error, Store, Waker, WorkerId};
 use tokio::{
     sync::{RwLock, watch},
@@ -48,6 +49,8 @@ pub struct Config {
     pub database_url: String,
     /// Solver threads, 1 or more.
     pub threads: u32,
+    /// How wide the solver's vectors are.
+    pub width: Width,
     /// How long a lease lasts without a heartbeat.
     pub lease: Duration,
     /// How long running searches may go on after the stop signal, before their leases are given back.
@@ -125,7 +128,7 @@ impl Worker {
         let Self { config, id, store, durable } = self;
         // One more than asked: the quarantine's, which solves only while the others do not.
         let mut threads: Vec<SolverThread> = (0..=config.threads)
-            .map(SolverThread::start)
+            .map(|number| SolverThread::start(number, config.width))
             .collect::<Result<_, _>>()
             .map_err(WorkError::Thread)?;
         let (stop_sender, stopping) = watch::channel(false);

@@ -1,15 +1,15 @@
 //! One slice of a job: unpack, solve, pack, until the range, the time or the lease is over.
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
+    ops::ControlFlow,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::SeqCst},
     },
 };
 
-use packing::{Damaged, Pieces, Puzzle, PuzzleReader, VERDICT_FORMAT, pack_verdict};
-use solver::{Givens, Outcome, PlacementLimit, Placements, StopFlag, Stopped, Verdict, answer};
+use packing::{Damaged, Pieces, PuzzleReader, VERDICT_FORMAT, pack_verdict};
+use solver::{Outcome, PlacementLimit, Placements, Puzzle, Solver, StopFlag, Verdict};
 use store::{Completion, Job, OutcomeCounts, Piece};
 
 /// A slice as its lane and its solver thread share it.
@@ -51,23 +51,25 @@ impl Slice {
 ///
 /// # Errors
 /// [`Damaged`]: the stored puzzles cannot be read, or do not cover the range; nothing is said of any of them.
-pub(crate) fn solve(job: &Job, slice: &Slice) -> Result<Option<Completion>, Damaged> {
-    let puzzles = puzzles(job)?;
-    let limit = PlacementLimit(job.placement_limit);
+pub(crate) fn solve(job: &Job, slice: &Slice, solver: &mut Solver) -> Result<Option<Completion>, Damaged> {
+    let batch = puzzles(job)?;
+    #[cfg(debug_assertions)]
+    crate::hooks::before(&batch);
     let mut done = Done::default();
-    for (index, puzzle) in (job.key.lo..).zip(puzzles) {
-        let verdict = match puzzle {
-            Err(invalid) => Verdict::Invalid(invalid),
-            Ok(givens) => match guarded(&givens, limit, &slice.stop, job.key.batch_id, index) {
-                Ok(verdict) => verdict,
-                Err(Stopped) => break,
-            },
-        };
-        done.push(&verdict);
-        if !slice.goes_on() {
-            break;
+    let push = |verdict| {
+        if verdict == Verdict::Failed {
+            let index = job.key.lo + done.puzzles;
+            tracing::error!(
+                batch.id = job.key.batch_id,
+                index,
+                "the solver panicked on this puzzle: it is FAILED"
+            );
         }
-    }
+        done.push(&verdict);
+        if slice.goes_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    // Stopped or broken off: what is done is done, and the rest goes back.
+    solver.answer(&batch, PlacementLimit(job.placement_limit), &slice.stop, push).ok();
     Ok(done.finish(job.key.lo))
 }
 
@@ -86,25 +88,6 @@ fn puzzles(job: &Job) -> Result<Vec<Puzzle>, Damaged> {
         }
     }
     if next == job.key.hi { Ok(puzzles) } else { Err(Damaged::Short) }
-}
-
-/// Answers one puzzle; a panic of the solver fails this puzzle and no other.
-fn guarded(
-    givens: &Givens,
-    limit: PlacementLimit,
-    stop: &StopFlag,
-    batch_id: i64,
-    index: u64,
-) -> Result<Verdict, Stopped> {
-    let answer = || {
-        #[cfg(debug_assertions)]
-        crate::hooks::before(givens);
-        answer(givens, limit, stop)
-    };
-    catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_| {
-        tracing::error!(batch.id = batch_id, index, "the solver panicked on this puzzle: it is FAILED");
-        Ok(Verdict::Failed)
-    })
 }
 
 /// What a slice has done so far.
@@ -163,6 +146,7 @@ impl Done {
 #[cfg(test)]
 mod tests {
     use packing::{PUZZLE_FORMAT, pack_puzzle};
+    use solver::{Givens, Width};
     use store::{JobKey, StoredPiece};
 
     use super::*;
@@ -187,7 +171,7 @@ mod tests {
     }
 
     fn solve_all(job: &Job) -> Result<Option<Completion>, Damaged> {
-        solve(job, &Slice::new(Arc::new(StopFlag::new())))
+        solve(job, &Slice::new(Arc::new(StopFlag::new())), &mut Solver::new(Width::widest()))
     }
 
     #[test]
@@ -216,9 +200,12 @@ mod tests {
         let whole = job(0, 5, vec![piece(0, 5, 5)]);
         let over = Slice::new(Arc::new(StopFlag::new()));
         over.end();
-        assert_eq!(solve(&whole, &over).expect("whole").expect("done").mid, 1);
+        assert_eq!(
+            solve(&whole, &over, &mut Solver::new(Width::widest())).expect("whole").expect("done").mid,
+            1
+        );
         let stop = Arc::new(StopFlag::new());
         stop.raise();
-        assert_eq!(solve(&whole, &Slice::new(stop)), Ok(None));
+        assert_eq!(solve(&whole, &Slice::new(stop), &mut Solver::new(Width::widest())), Ok(None));
     }
 }

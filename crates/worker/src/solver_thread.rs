@@ -7,6 +7,7 @@ use std::{
 };
 
 use packing::Damaged;
+use solver::{Solver, Width};
 use store::{Completion, Job};
 use tokio::sync::oneshot;
 
@@ -32,13 +33,14 @@ impl SolverThread {
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub(crate) fn start(number: u32) -> io::Result<Self> {
+    pub(crate) fn start(number: u32, width: Width) -> io::Result<Self> {
         let (tasks, inbox) = mpsc::channel::<Task>();
         thread::Builder::new().name(format!("solver-{number}")).spawn(move || {
+            let mut solver = Solver::new(width);
             for task in inbox {
-                let solved = slice::solve(&task.job, &task.slice);
+                let done = slice::solve(&task.job, &task.slice, &mut solver);
                 // An error means that the lane is gone: the lease runs out or was given back.
-                task.reply.send(solved).ok();
+                task.reply.send(done).ok();
             }
         })?;
         Ok(Self { tasks })

@@ -1,5 +1,6 @@
 //! One module a command.
 
+pub(crate) mod bench;
 pub(crate) mod cancel;
 pub(crate) mod delete;
 pub(crate) mod demo;

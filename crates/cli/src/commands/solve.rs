@@ -4,14 +4,15 @@
 
 use std::{
     collections::BTreeMap,
-    panic::{AssertUnwindSafe, catch_unwind},
+    mem,
+    ops::ControlFlow,
     sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, bail};
-use solver::{Givens, PlacementLimit, StopFlag, Verdict, answer};
+use solver::{Givens, PlacementLimit, Solver, StopFlag, Width};
 
 use crate::{
     args::Solve,
@@ -26,15 +27,18 @@ use crate::{
     signals::stop,
 };
 
-/// Records that one thread takes at a time.
-const TASK_RECORDS: usize = 16;
+/// Records that one thread takes at a time, at the most: 16, and later an eighth of what was read before up to 256, for the solver is fast in batches.
+const TASK_RECORDS: [u64; 2] = [16, 256];
+/// A slow input's records are not kept for a task to fill.
+const TASK_TIME_MAX: Duration = Duration::from_millis(20);
+/// Answers that are handed on to be printed together.
+const ANSWERS_TOGETHER: usize = 16;
 /// Tasks under way or waiting to be printed, for each thread: bounds what is read ahead of a hard puzzle.
-const TASKS_AHEAD: u64 = 64;
+const TASKS_AHEAD: u64 = 16;
 /// A command that is still there so long after a signal is ended all the same.
 const END_MAX: Duration = Duration::from_secs(1);
 
 struct Task {
-    number: u64,
     first_index: u64,
     records: Vec<InputRecord>,
 }
@@ -45,10 +49,18 @@ enum Event {
     Read(u64),
     /// The input has ended, or failed.
     End(anyhow::Result<()>),
-    /// A task was answered.
-    Answered { number: u64, answers: Vec<(Record, Place)> },
+    /// A part of a task was answered.
+    Answered(Answered),
     /// The user stops the command.
     Interrupted,
+}
+
+/// Answers of neighbouring records.
+struct Answered {
+    first_index: u64,
+    answers: Vec<(Record, Place)>,
+    /// The task is done.
+    is_last: bool,
 }
 
 pub(crate) fn run(args: &Solve) -> anyhow::Result<Exit> {
@@ -58,11 +70,11 @@ pub(crate) fn run(args: &Solve) -> anyhow::Result<Exit> {
     watch_signals(events.clone())?;
     let (tasks, inbox) = mpsc::channel();
     let inbox = Arc::new(Mutex::new(inbox));
-    let limit = args.solving.placement_limit.0;
+    let (limit, width) = (args.solving.placement_limit.0, args.width.get());
     // No thread is joined: when the command ends, it ends at once, whatever is being read or searched.
     for number in 0..threads {
         let (inbox, events) = (Arc::clone(&inbox), events.clone());
-        spawn(format!("solver-{number}"), move || work(&inbox, &events, limit))?;
+        spawn(format!("solver-{number}"), move || work(&inbox, &events, limit, width))?;
     }
     let (permits, taken) = mpsc::channel();
     for _ in 0..u64::from(threads) * TASKS_AHEAD {
@@ -101,59 +113,94 @@ fn read(
     tasks: &mpsc::Sender<Task>,
     events: &mpsc::Sender<Event>,
 ) -> anyhow::Result<()> {
-    let (mut number, mut first_index) = (0, 0);
+    let mut first_index = 0;
     while permits.recv().is_ok() {
-        let records = input.take(TASK_RECORDS)?;
+        let [first, last] = TASK_RECORDS;
+        let records = take(&mut input, (first_index / 8).clamp(first, last))?;
         if records.is_empty() {
             break;
         }
         let count = records.len() as u64;
         // Errors mean that the command is at its end. Told before it is handed out, so that no answer comes first.
-        if events.send(Event::Read(count)).is_err()
-            || tasks.send(Task { number, first_index, records }).is_err()
-        {
+        if events.send(Event::Read(count)).is_err() || tasks.send(Task { first_index, records }).is_err() {
             break;
         }
-        number += 1;
         first_index += count;
     }
     if first_index == 0 { Err(input.nothing()) } else { Ok(()) }
 }
 
+/// Up to so many records; fewer at the end, or if they come slowly.
+fn take(input: &mut Input, count: u64) -> anyhow::Result<Vec<InputRecord>> {
+    let began = Instant::now();
+    let mut records = Vec::new();
+    while (records.len() as u64) < count {
+        let Some(record) = input.next()? else { break };
+        records.push(record);
+        if began.elapsed() >= TASK_TIME_MAX {
+            break;
+        }
+    }
+    Ok(records)
+}
+
 /// One solver thread: takes tasks until there are no more.
-fn work(inbox: &Mutex<mpsc::Receiver<Task>>, events: &mpsc::Sender<Event>, limit: PlacementLimit) {
-    let never = StopFlag::new();
+fn work(
+    inbox: &Mutex<mpsc::Receiver<Task>>,
+    events: &mpsc::Sender<Event>,
+    limit: PlacementLimit,
+    width: Width,
+) {
+    let mut solver = Solver::new(width);
     loop {
         let task = inbox.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Task { number, first_index, records }) = task else { return };
-        let answers = (first_index..)
-            .zip(records)
-            .map(|(index, record)| {
-                let verdict = match Givens::parse(&record.text) {
-                    Err(invalid) => Verdict::Invalid(invalid),
-                    // A panic of the solver fails its own puzzle, as in the service. Nobody raises the flag.
-                    Ok(givens) => catch_unwind(AssertUnwindSafe(|| answer(&givens, limit, &never)))
-                        .map_or(Verdict::Failed, |answered| answered.unwrap_or(Verdict::Cancelled)),
-                };
-                let mut shown = Record::of_verdict(index, &verdict);
-                shown.mark_unreadable(record.place);
-                (shown, record.place)
-            })
-            .collect();
-        if events.send(Event::Answered { number, answers }).is_err() {
+        let Ok(task) = task else { return };
+        if answer(&mut solver, &task, events, limit).is_break() {
             return;
         }
     }
+}
+
+/// Answers a task and hands the answers on, a few at a time; breaks off when nobody listens any more.
+fn answer(
+    solver: &mut Solver,
+    task: &Task,
+    events: &mpsc::Sender<Event>,
+    limit: PlacementLimit,
+) -> ControlFlow<()> {
+    let batch: Vec<_> = task.records.iter().map(|record| Givens::parse(&record.text)).collect();
+    let mut places = task.records.iter().map(|record| record.place);
+    let mut next_index = task.first_index;
+    let mut answers = Vec::new();
+    let mut flow = ControlFlow::Continue(());
+    // Nobody raises the flag.
+    let answered = solver.answer(&batch, limit, &StopFlag::new(), |verdict| {
+        let Some(place) = places.next() else { return ControlFlow::Break(()) };
+        let mut shown = Record::of_verdict(next_index, &verdict);
+        shown.mark_unreadable(place);
+        answers.push((shown, place));
+        next_index += 1;
+        let is_last = places.len() == 0;
+        if is_last || answers.len() == ANSWERS_TOGETHER {
+            let first_index = next_index - answers.len() as u64;
+            let part = Answered { first_index, answers: mem::take(&mut answers), is_last };
+            if events.send(Event::Answered(part)).is_err() {
+                flow = ControlFlow::Break(());
+            }
+        }
+        flow
+    });
+    answered.map_or(ControlFlow::Break(()), |()| flow)
 }
 
 /// Prints answers in order until the input has ended and all of it is answered.
 fn print(args: &Solve, heard: &mpsc::Receiver<Event>, permits: &mpsc::Sender<()>) -> anyhow::Result<Exit> {
     let progress = Progress::start(!args.solving.summary);
     let mut printer = Printer::new(args.solving.writer(), args.solving.summary, Standing::default())?;
-    let mut waiting: BTreeMap<u64, Vec<(Record, Place)>> = BTreeMap::new();
-    let (mut tasks, mut next, mut total) = (0_u64, 0_u64, 0_u64);
+    let mut waiting: BTreeMap<u64, Answered> = BTreeMap::new();
+    let (mut next_index, mut total) = (0_u64, 0_u64);
     let mut end = None;
-    while end.is_none() || next < tasks {
+    while end.is_none() || next_index < total {
         let event = if let Ok(event) = heard.try_recv() {
             event
         } else {
@@ -163,7 +210,6 @@ fn print(args: &Solve, heard: &mpsc::Receiver<Event>, permits: &mpsc::Sender<()>
         };
         match event {
             Event::Read(count) => {
-                tasks += 1;
                 total += count;
                 progress.set_total(total);
             }
@@ -175,18 +221,20 @@ fn print(args: &Solve, heard: &mpsc::Receiver<Event>, permits: &mpsc::Sender<()>
                     "interrupted after {done} of the {total} puzzles read so far"
                 )));
             }
-            Event::Answered { number, answers } => {
-                waiting.insert(number, answers);
+            Event::Answered(part) => {
+                waiting.insert(part.first_index, part);
             }
         }
-        while let Some(answers) = waiting.remove(&next) {
-            for (record, place) in &answers {
+        while let Some(part) = waiting.remove(&next_index) {
+            for (record, place) in &part.answers {
                 printer.print(record, Some(*place))?;
             }
-            next += 1;
+            next_index += part.answers.len() as u64;
             progress.set_done(printer.summary.puzzles());
-            // An error means that the reader has come to its end.
-            permits.send(()).ok();
+            if part.is_last {
+                // An error means that the reader has come to its end.
+                permits.send(()).ok();
+            }
         }
     }
     if let Some(Err(error)) = end {

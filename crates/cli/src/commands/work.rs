@@ -21,6 +21,7 @@ pub(crate) async fn run(args: Work) -> anyhow::Result<Exit> {
     let config = Config {
         database_url: args.database.database_url,
         threads,
+        width: args.width.get(),
         lease: args.lease,
         grace: args.grace,
         slice: SLICE,

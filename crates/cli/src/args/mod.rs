@@ -1,10 +1,13 @@
 //! The command line as it is typed.
 
+mod bench;
+
 use std::{ops::Range, path::PathBuf, time::Duration};
 
 use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use solver::PlacementLimit;
+use solver::{PlacementLimit, UnknownWidth, Width};
 
+pub(crate) use self::bench::{Bench, BenchFormat, BenchSolver};
 use crate::{lines::LineWriter, record::Limit};
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:50051";
@@ -54,6 +57,9 @@ pub(crate) enum Command {
     Solve(Solve),
     /// Make puzzles with exactly one solution.
     Generate(Generate),
+    /// Measure how fast this machine is.
+    #[command(subcommand)]
+    Bench(Bench),
 }
 
 #[derive(ClapArgs, Debug)]
@@ -117,6 +123,9 @@ pub(crate) struct Work {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
 
+    #[command(flatten)]
+    pub(crate) width: VectorWidth,
+
     /// Seconds that a job stays reserved for a worker that has fallen silent.
     #[arg(long, env = "SUDOKU_BATCH_LEASE", default_value = "30", value_name = "S", value_parser = lease_seconds)]
     pub(crate) lease: Duration,
@@ -146,6 +155,21 @@ pub(crate) struct Server {
     /// Tenant that the batches belong to.
     #[arg(long, env = "SUDOKU_BATCH_TENANT", value_name = "NAME")]
     pub(crate) tenant: Option<String>,
+}
+
+/// How wide the solver's vectors are.
+#[derive(ClapArgs, Clone, Copy, Debug)]
+pub(crate) struct VectorWidth {
+    /// Vectors of the solver: portable, sse2, avx2 or avx512 [default: the widest that this machine has]. Never changes an answer.
+    #[arg(long, env = "SUDOKU_BATCH_WIDTH", value_name = "WIDTH", value_parser = width)]
+    pub(crate) width: Option<Width>,
+}
+
+impl VectorWidth {
+    /// What was asked for, or the widest there is.
+    pub(crate) fn get(self) -> Width {
+        self.width.unwrap_or_else(Width::widest)
+    }
 }
 
 /// How results are shown.
@@ -353,6 +377,9 @@ pub(crate) struct Solve {
     /// Solver threads [default: one for each core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) width: VectorWidth,
 }
 
 #[derive(ClapArgs, Debug)]
@@ -384,6 +411,15 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok()
         .filter(|duration| *duration <= Duration::from_secs(3_600))
         .ok_or_else(|| "give 0 to 3600 seconds".to_owned())
+}
+
+fn width(text: &str) -> Result<Width, String> {
+    let width: Width = text.parse().map_err(|unknown: UnknownWidth| unknown.to_string())?;
+    if width.is_available() {
+        Ok(width)
+    } else {
+        Err(format!("this machine has no {width}; its widest is {}", Width::widest()))
+    }
 }
 
 fn watch_seconds(text: &str) -> Result<Duration, String> {
