@@ -3,7 +3,7 @@ CARGO ?= cargo
 # A private PostgreSQL around one command; `--` twice: the first is cargo's.
 WITH_POSTGRES = $(CARGO) run --quiet -p local-postgres --bin with-postgres -- --
 
-.PHONY: help build demo test check postgres python sqlx sqlx-check buf deny clean
+.PHONY: help build demo test bench fuzz check postgres python sqlx sqlx-check buf deny clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -17,6 +17,15 @@ demo: postgres ## Run the main job: private PostgreSQL, server, two workers, a b
 test: postgres python ## Run every test on a private PostgreSQL that is started and stopped for it
 	$(CARGO) build --locked --workspace --all-targets
 	$(WITH_POSTGRES) $(CARGO) test --locked --workspace
+
+bench: ## Measure the solver on generated puzzles, by kind and by width
+	$(CARGO) bench --locked -p solver
+
+# Instrumentation takes a nightly toolchain. FUZZ=parse for the other target, SECONDS for how long.
+FUZZ ?= answer
+SECONDS ?= 600
+fuzz: ## Feed the solver made-up batches for ten minutes; needs cargo-fuzz and a nightly toolchain
+	cd crates/solver && $(CARGO) +nightly fuzz run $(FUZZ) -- -max_total_time=$(SECONDS) -max_len=3300 -len_control=0
 
 check: ## Run what CI runs
 	.ci/run
