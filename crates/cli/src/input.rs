@@ -4,6 +4,7 @@ use std::{
     fs::File,
     io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, bail};
@@ -69,10 +70,19 @@ impl Input {
 
     /// Up to `count` records; empty at the end.
     pub(crate) fn take(&mut self, count: usize) -> anyhow::Result<Vec<InputRecord>> {
+        self.take_within(count, Duration::MAX)
+    }
+
+    /// The same, and no more once so much time has passed: one at least, unless it is the end.
+    pub(crate) fn take_within(&mut self, count: usize, time: Duration) -> anyhow::Result<Vec<InputRecord>> {
+        let began = Instant::now();
         let mut records = Vec::new();
         while records.len() < count {
             let Some(record) = self.next()? else { break };
             records.push(record);
+            if began.elapsed() >= time {
+                break;
+            }
         }
         Ok(records)
     }

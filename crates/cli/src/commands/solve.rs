@@ -8,7 +8,7 @@ use std::{
     ops::ControlFlow,
     sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Context as _, bail};
@@ -116,7 +116,8 @@ fn read(
     let mut first_index = 0;
     while permits.recv().is_ok() {
         let [first, last] = TASK_RECORDS;
-        let records = take(&mut input, (first_index / 8).clamp(first, last))?;
+        let count = usize::try_from((first_index / 8).clamp(first, last))?;
+        let records = input.take_within(count, TASK_TIME_MAX)?;
         if records.is_empty() {
             break;
         }
@@ -128,20 +129,6 @@ fn read(
         first_index += count;
     }
     if first_index == 0 { Err(input.nothing()) } else { Ok(()) }
-}
-
-/// Up to so many records; fewer at the end, or if they come slowly.
-fn take(input: &mut Input, count: u64) -> anyhow::Result<Vec<InputRecord>> {
-    let began = Instant::now();
-    let mut records = Vec::new();
-    while (records.len() as u64) < count {
-        let Some(record) = input.next()? else { break };
-        records.push(record);
-        if began.elapsed() >= TASK_TIME_MAX {
-            break;
-        }
-    }
-    Ok(records)
 }
 
 /// One solver thread: takes tasks until there are no more.
