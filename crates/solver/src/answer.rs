@@ -190,40 +190,42 @@ impl Finish<'_> {
         };
         #[cfg(any(test, debug_assertions))]
         test_panic::on(givens);
-        match decision {
-            Decision::None => Ok(Verdict::NoSolution { placements: self.placements(givens, None)? }),
-            Decision::One => {
-                let placements = self.placements(givens, Some(digits))?;
-                Ok(Verdict::Unique { solution: Solution::proven(*digits), placements })
-            }
-            Decision::Many => {
-                let placements = self.placements(givens, Some(digits))?;
-                Ok(Verdict::Multiple { solution: Solution::proven(*digits), placements })
-            }
-            Decision::GaveUp | Decision::Invalid => self.search(givens),
+        if decision == Decision::GaveUp {
+            return self.search(givens);
         }
+        self.counted(givens, decision, digits)
     }
 
-    /// Answers a puzzle alone, on plain words: one order of search, and one budget, on every machine.
+    /// Decides a puzzle alone, on plain words: one order of search, and one budget, on every machine.
     #[cold]
     fn search(&mut self, givens: &Givens) -> Result<Verdict, Stopped> {
-        let checked = |digits| {
+        let (decision, digits) = match find(givens, &mut Effort::new(self.budget_nodes, self.stop)) {
+            Ok(Found::None) => (Decision::None, [0; CELLS]),
+            Ok(Found::One(digits)) => (Decision::One, digits),
+            Ok(Found::Many(digits)) => (Decision::Many, digits),
+            Err(Interrupted::BudgetSpent) => return Ok(Verdict::Undecided),
+            Err(Interrupted::Stopped) => return Err(Stopped),
+        };
+        if decision != Decision::None {
             let solution = Solution::new(digits).expect("the search gives complete valid grids only");
             assert!(solution.extends(givens), "the search keeps the givens");
-            solution
-        };
-        Ok(match find(givens, &mut Effort::new(self.budget_nodes, self.stop)) {
-            Ok(Found::None) => Verdict::NoSolution { placements: self.placements(givens, None)? },
-            Ok(Found::One(digits)) => {
-                let placements = self.placements(givens, Some(&digits))?;
-                Verdict::Unique { solution: checked(digits), placements }
-            }
-            Ok(Found::Many(digits)) => {
-                let placements = self.placements(givens, Some(&digits))?;
-                Verdict::Multiple { solution: checked(digits), placements }
-            }
-            Err(Interrupted::BudgetSpent) => Verdict::Undecided,
-            Err(Interrupted::Stopped) => return Err(Stopped),
+        }
+        self.counted(givens, decision, &digits)
+    }
+
+    fn counted(
+        &mut self,
+        givens: &Givens,
+        decision: Decision,
+        digits: &[u8; CELLS],
+    ) -> Result<Verdict, Stopped> {
+        let first = (decision != Decision::None).then_some(digits);
+        let placements = self.placements(givens, first)?;
+        Ok(match decision {
+            Decision::None => Verdict::NoSolution { placements },
+            Decision::One => Verdict::Unique { solution: Solution::proven(*digits), placements },
+            Decision::Many => Verdict::Multiple { solution: Solution::proven(*digits), placements },
+            Decision::GaveUp | Decision::Invalid => unreachable!("these have verdicts of their own"),
         })
     }
 

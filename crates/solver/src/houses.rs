@@ -2,6 +2,9 @@
 
 use crate::grid::CELLS;
 
+/// Digits 1 to 9 as bits 0 to 8.
+pub(crate) const ALL_DIGITS: u16 = 0b1_1111_1111;
+
 /// Houses of a grid: nine rows, nine columns, nine boxes, in this order.
 pub(crate) const HOUSE_COUNT: usize = 27;
 

@@ -7,14 +7,11 @@
 
 use crate::givens::Givens;
 use crate::grid::{CELLS, Grid};
-use crate::houses::{are_peers, box_of, column_of, row_of};
+use crate::houses::{ALL_DIGITS, are_peers, box_of, column_of, row_of};
 use crate::stop::{StopFlag, Stopped};
 
 /// How often the stop flag is looked at: about every 0.3 milliseconds.
 const PLACEMENTS_PER_STOP_CHECK: u64 = 1 << 16;
-
-/// Digits 1 to 9 as bits 0 to 8.
-const ALL_DIGITS: u16 = 0b1_1111_1111;
 
 /// What the count came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,14 +2,12 @@
 
 use crate::givens::Givens;
 use crate::grid::CELLS;
+use crate::houses::ALL_DIGITS;
 use crate::simd::sets::WORDS;
 
 /// What has been placed when a row begins: the digits in each column, then those in each box of the row's band.
 /// Givens are not in it.
 pub(super) type State = [u16; WORDS];
-
-/// Digits 1 to 9 as bits 0 to 8.
-pub(super) const ALL_DIGITS: u16 = 0b1_1111_1111;
 
 /// A row with empty cells. The lists of these have room for one that does not exist.
 #[derive(Clone, Copy)]

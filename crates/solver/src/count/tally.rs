@@ -1,6 +1,7 @@
 //! What has been counted, and whether to go on.
 
-use super::rows::{ALL_DIGITS, Row};
+use super::rows::Row;
+use crate::houses::ALL_DIGITS;
 use crate::stop::{StopFlag, Stopped};
 use crate::verdict::Placements;
 

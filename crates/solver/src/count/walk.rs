@@ -2,9 +2,10 @@
 
 use super::blocks::{Block, Scratch};
 use super::nodes::{Lists, OfLists, SECOND_HALF, SECOND_SLOT, cells_max, field, prefix};
-use super::rows::{ALL_DIGITS, Row};
+use super::rows::Row;
 use super::tally::Tally;
 use super::trie::Trie;
+use crate::houses::ALL_DIGITS;
 use crate::simd::sets::{SET, Sets, Word};
 use crate::simd::{Isa, Op};
 

@@ -24,10 +24,8 @@
 #![allow(clippy::needless_range_loop, reason = "cells and houses are told by their numbers")]
 
 use crate::grid::CELLS;
+use crate::houses::ALL_DIGITS;
 use crate::simd::{Isa, U16s};
-
-/// All nine digits.
-const ALL_DIGITS: u16 = 0b1_1111_1111;
 
 /// A lane each: the candidates of a puzzle.
 #[cfg_attr(test, derive(Clone))]

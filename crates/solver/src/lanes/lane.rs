@@ -2,6 +2,7 @@
 
 use crate::givens::Givens;
 use crate::grid::CELLS;
+use crate::houses::ALL_DIGITS;
 use crate::simd::U16s;
 
 /// The candidate sets of one puzzle, filled up with empty ones to whole vectors.
@@ -106,7 +107,7 @@ pub(super) fn load<V: U16s>(cells: &mut [V; CELLS], lane: usize, puzzle: &Givens
 /// The candidates of a cell by its digit; 0 is an empty cell.
 const CANDIDATES: [u16; 16] = {
     let mut candidates = [0; 16];
-    candidates[0] = 0b1_1111_1111;
+    candidates[0] = ALL_DIGITS;
     let mut digit = 1;
     while digit <= 9 {
         candidates[digit] = 1 << (digit - 1);

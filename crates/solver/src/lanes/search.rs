@@ -150,23 +150,14 @@ impl<'a, I: Isa> Search<'a, I> {
     fn serve_lane(&mut self, lane: usize) {
         let bit = 1 << lane;
         if self.active & bit != 0 {
-            let goes_on = if self.swept.dead & bit != 0 {
-                None
+            let flow = if self.swept.dead & bit != 0 {
+                self.go_back(lane)
             } else if self.swept.open & bit == 0 {
-                Some(self.solved(lane))
+                self.solved(lane)
             } else {
-                Some(self.guess(lane))
+                self.guess(lane)
             };
-            let decision = match goes_on {
-                Some(ControlFlow::Continue(())) => return,
-                Some(ControlFlow::Break(decision)) => decision,
-                None if self.pop(lane) => return,
-                None => match self.lanes[lane].aim {
-                    Aim::First | Aim::FirstInOrder => Decision::None,
-                    Aim::Second | Aim::Another => Decision::One,
-                    Aim::Smallest => unreachable!("the smallest of several solutions is found"),
-                },
-            };
+            let ControlFlow::Break(decision) = flow else { return };
             self.decide(lane, decision);
         }
         self.begin(lane);
@@ -213,7 +204,7 @@ impl<'a, I: Isa> Search<'a, I> {
             Aim::First | Aim::FirstInOrder => {
                 slot.aim = if slot.aim == Aim::First { Aim::Second } else { Aim::Another };
                 slot.witness = slot.state;
-                if self.pop(lane) { ControlFlow::Continue(()) } else { ControlFlow::Break(Decision::One) }
+                self.go_back(lane)
             }
             Aim::Second => {
                 slot.aim = Aim::Smallest;
@@ -296,14 +287,20 @@ impl<'a, I: Isa> Search<'a, I> {
         ControlFlow::Break(Decision::Many)
     }
 
-    /// Goes on with the top of the lane's pile, if there is one.
+    /// Goes on with the top of the lane's pile; if there is none, all is tried.
     #[inline(always)]
-    fn pop(&mut self, lane: usize) -> bool {
-        let pile = &mut self.lanes[lane].pile;
-        let Some(top) = pile.last() else { return false };
+    fn go_back(&mut self, lane: usize) -> ControlFlow<Decision> {
+        let Lane { pile, aim, .. } = &mut self.lanes[lane];
+        let Some(top) = pile.last() else {
+            return ControlFlow::Break(match aim {
+                Aim::First | Aim::FirstInOrder => Decision::None,
+                Aim::Second | Aim::Another => Decision::One,
+                Aim::Smallest => unreachable!("the smallest of several solutions is found"),
+            });
+        };
         lane::write(self.block.cells_mut(), lane, top);
         pile.truncate(pile.len() - 1);
-        true
+        ControlFlow::Continue(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use solver::{CELLS, Givens, Grid, Kind, Outcome, Reason};
 
-use crate::support::{HOSTILE, Random, generate, solve, with_one_given_changed, without};
+use crate::support::{HOSTILE, Random, generate, share_a_house, solve, with_one_given_changed, without};
 
 /// Puzzles with one, many and no solutions.
 fn mixed(seed: u64, number_each: usize) -> Vec<Givens> {
@@ -106,9 +106,6 @@ fn the_cells_of_a_clash_are_all_that_clash_and_no_others() {
         for _ in 0..=round % 30 {
             grid.0[random.below(CELLS)] = random.digit();
         }
-        let share_a_house = |a: usize, b: usize| {
-            a / 9 == b / 9 || a % 9 == b % 9 || (a / 27 == b / 27 && a % 9 / 3 == b % 9 / 3)
-        };
         let expected: Vec<u8> = (0..81_u8)
             .filter(|&cell| {
                 let a = usize::from(cell);

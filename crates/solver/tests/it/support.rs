@@ -114,18 +114,16 @@ pub(crate) fn solutions_up_to_two(grid: &Grid) -> Vec<Grid> {
     found
 }
 
+pub(crate) fn share_a_house(a: usize, b: usize) -> bool {
+    a / 9 == b / 9 || a % 9 == b % 9 || (a / 27 == b / 27 && a % 9 / 3 == b % 9 / 3)
+}
+
 /// A few givens that do not clash, among them nine that leave no digit for one cell.
 pub(crate) fn with_dead_cell(random: &mut Random) -> Givens {
     loop {
         let dead = random.below(CELLS);
-        let mut peers: Vec<usize> = (0..CELLS)
-            .filter(|&cell| {
-                cell != dead
-                    && (cell / 9 == dead / 9
-                        || cell % 9 == dead % 9
-                        || (cell / 27 == dead / 27 && cell % 9 / 3 == dead % 9 / 3))
-            })
-            .collect();
+        let mut peers: Vec<usize> =
+            (0..CELLS).filter(|&cell| cell != dead && share_a_house(cell, dead)).collect();
         random.shuffle(&mut peers);
         let mut grid = Grid::EMPTY;
         for (digit, &cell) in (1..=9).zip(&peers) {
