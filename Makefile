@@ -21,11 +21,11 @@ test: postgres python ## Run every test on a private PostgreSQL that is started 
 bench: ## Measure the solver on generated puzzles, by kind and by width
 	$(CARGO) bench --locked -p solver
 
-# Instrumentation takes a nightly toolchain. FUZZ=parse for the other target, SECONDS for how long.
+# Instrumentation takes a nightly toolchain. FUZZ=parse for the other target, FUZZ_SECONDS for how long.
 FUZZ ?= answer
-SECONDS ?= 600
+FUZZ_SECONDS ?= 600
 fuzz: ## Feed the solver made-up batches for ten minutes; needs cargo-fuzz and a nightly toolchain
-	cd crates/solver && $(CARGO) +nightly fuzz run $(FUZZ) -- -max_total_time=$(SECONDS) -max_len=3300 -len_control=0
+	cd crates/solver && $(CARGO) +nightly fuzz run $(FUZZ) -- -max_total_time=$(FUZZ_SECONDS) -max_len=3300 -len_control=0
 
 check: ## Run what CI runs
 	.ci/run
