@@ -70,6 +70,11 @@ impl Child {
         &self.ready
     }
 
+    /// Its process, while nobody knows that it has ended.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.process.id()
+    }
+
     /// How it ended, if it has.
     pub(crate) fn ended(&mut self) -> anyhow::Result<Option<String>> {
         let status = self.process.try_wait().with_context(|| format!("cannot look after {}", self.name))?;

@@ -19,6 +19,13 @@ const STARTING_MAX: Duration = Duration::from_secs(3);
 /// One that lived this long begins again with the first pause.
 const STEADY: Duration = Duration::from_secs(60);
 
+/// Connections of the private PostgreSQL, at the least.
+const CONNECTIONS_MIN: u32 = 200;
+/// Connections that one worker process may use beside one for each of its threads.
+const CONNECTIONS_A_WORKER: u32 = 10;
+/// Connections that the server may use, and some for people.
+const CONNECTIONS_SERVER: u32 = 30;
+
 /// Starts PostgreSQL; `None` when `stopped` resolves first: then it has been stopped again, for its programs must not be left running.
 pub(crate) async fn postgres(
     start: impl FnOnce() -> Result<LocalPostgres, local_postgres::Error> + Send + 'static,
@@ -36,7 +43,8 @@ pub(crate) async fn postgres(
     Ok(None)
 }
 
-async fn stop_postgres(postgres: LocalPostgres) -> anyhow::Result<()> {
+/// Stops PostgreSQL.
+pub(crate) async fn stop_postgres(postgres: LocalPostgres) -> anyhow::Result<()> {
     tokio::task::spawn_blocking(move || postgres.stop()).await.context("stopping PostgreSQL failed")??;
     Ok(())
 }
@@ -47,8 +55,31 @@ pub(crate) struct Roles {
     pub(crate) listen: String,
     /// Worker processes.
     pub(crate) workers: u32,
+    /// Solver threads of each of them.
+    pub(crate) threads: u32,
     /// Log filter of the children.
     pub(crate) log: String,
+}
+
+impl Roles {
+    /// Solver threads of each of so many workers that share this machine.
+    pub(crate) fn threads_each(workers: u32) -> u32 {
+        (cores() / workers).max(1)
+    }
+
+    /// Connections that PostgreSQL has to allow for so many workers of so many threads.
+    pub(crate) fn connections_max(workers: u32, threads: u32) -> u32 {
+        CONNECTIONS_MIN.max(workers * (threads + CONNECTIONS_A_WORKER) + CONNECTIONS_SERVER)
+    }
+}
+
+/// The processes of a stack, by their numbers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Processes {
+    pub(crate) server: u32,
+    pub(crate) workers: Vec<u32>,
+    /// The one that all others of PostgreSQL are children of.
+    pub(crate) postgres: u32,
 }
 
 /// All of it, running.
@@ -162,7 +193,7 @@ impl Stack {
         // The port that it was given, if any would do.
         let listen = url.trim_start_matches("http://").to_owned();
         server.args = ["serve", "--listen", &listen].map(str::to_owned).to_vec();
-        let threads = (cores() / roles.workers).max(1).to_string();
+        let threads = roles.threads.to_string();
         let mut stack = Self { workers: Vec::new(), server, url, environment, postgres };
         for number in 1..=roles.workers {
             let name = format!("worker {number}");
@@ -175,6 +206,24 @@ impl Stack {
     /// Where the server listens.
     pub(crate) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// PostgreSQL under it.
+    pub(crate) fn postgres(&self) -> &LocalPostgres {
+        &self.postgres
+    }
+
+    /// Its processes, if none of them has ended.
+    pub(crate) fn processes(&self) -> anyhow::Result<Processes> {
+        let pid = |role: &Role| {
+            let child = role.child.as_ref().and_then(Child::pid);
+            child.with_context(|| format!("{} has ended", role.name))
+        };
+        Ok(Processes {
+            server: pid(&self.server)?,
+            workers: self.workers.iter().map(pid).collect::<anyhow::Result<_>>()?,
+            postgres: self.postgres.server_pid(),
+        })
     }
 
     /// Looks after the children: starts dead ones again; returns only with the error of what cannot be mended.
@@ -199,6 +248,11 @@ impl Stack {
 
     /// Ends everything in order: workers, so that they give their leases back; the server; PostgreSQL.
     pub(crate) async fn stop(self) -> anyhow::Result<()> {
+        stop_postgres(self.stop_roles().await).await
+    }
+
+    /// Ends all but PostgreSQL, which it gives back.
+    pub(crate) async fn stop_roles(self) -> LocalPostgres {
         let mut workers = Vec::new();
         for role in self.workers {
             workers.extend(role.into_child().await);
@@ -212,10 +266,6 @@ impl Stack {
         if let Some(server) = self.server.into_child().await {
             server.end().await;
         }
-        let postgres = self.postgres;
-        tokio::task::spawn_blocking(move || postgres.stop())
-            .await
-            .context("stopping PostgreSQL failed")??;
-        Ok(())
+        self.postgres
     }
 }

@@ -42,6 +42,7 @@ pub struct LocalPostgres {
     watcher: Watcher,
     socket_folder: SocketFolder,
     temporary: Option<TempDir>,
+    data_dir: PathBuf,
     log_file: PathBuf,
     _locks: Locks,
 }
@@ -70,11 +71,20 @@ impl LocalPostgres {
     /// [`Error::NoTemporaryFolder`] when no place for one is open to the user that PostgreSQL runs as; otherwise as
     /// [`LocalPostgres::start`].
     pub fn start_temporary(durable: bool) -> Result<Self, Error> {
+        Self::start_temporary_for(durable, TEMPORARY_CONNECTIONS_MAX)
+    }
+
+    /// The same for so many connections.
+    ///
+    /// # Errors
+    ///
+    /// As [`LocalPostgres::start_temporary`].
+    pub fn start_temporary_for(durable: bool, max_connections: u32) -> Result<Self, Error> {
         // First, so that nothing is made when nothing is installed, and that nothing takes long between the folder and its watcher.
         let programs = Programs::find()?;
         let temporary = temporary::folder(&Account::choose()?, |_| true)?;
         let data_dir = temporary.path().to_owned();
-        let options = Options { data_dir, durable, max_connections: TEMPORARY_CONNECTIONS_MAX };
+        let options = Options { data_dir, durable, max_connections };
         Self::start_in(&options, |_| Ok(programs), Some(temporary))
     }
 
@@ -101,7 +111,8 @@ impl LocalPostgres {
         };
         watcher.expect_server()?;
         let server = Server::start(&runner, &folder, &settings)?;
-        Ok(Self { server, watcher, socket_folder, temporary, log_file, _locks: locks })
+        let data_dir = folder.path().to_owned();
+        Ok(Self { server, watcher, socket_folder, temporary, data_dir, log_file, _locks: locks })
     }
 
     /// Where to connect: the superuser `sudoku`, the database `postgres`, the socket's folder as the host.
@@ -114,6 +125,12 @@ impl LocalPostgres {
     #[must_use]
     pub fn socket_dir(&self) -> &Path {
         &self.socket_folder.path
+    }
+
+    /// The folder that everything is kept in.
+    #[must_use]
+    pub fn data_dir(&self) -> &Path {
+        &self.data_dir
     }
 
     /// What the server and its watcher say. Put aside as `postgres.log.1` when a start finds it over 10 MiB.
@@ -146,7 +163,8 @@ impl LocalPostgres {
     ///
     /// [`Error::DidNotStop`], [`Error::Process`], or [`Error::File`] when a temporary folder cannot be removed.
     pub fn stop(self) -> Result<(), Error> {
-        let Self { mut server, mut watcher, socket_folder, temporary, log_file: _, _locks } = self;
+        let Self { mut server, mut watcher, socket_folder, temporary, data_dir: _, log_file: _, _locks } =
+            self;
         server.stop()?;
         watcher.end()?;
         for folder in socket_folder.temporary.into_iter().chain(temporary) {

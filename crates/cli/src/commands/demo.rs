@@ -49,7 +49,12 @@ pub(crate) async fn run(_: Demo) -> anyhow::Result<Exit> {
     );
     let started = stack::postgres(|| LocalPostgres::start_temporary(true), &mut stopped).await?;
     let Some(postgres) = started else { return Ok(interrupted()) };
-    let roles = Roles { listen: "127.0.0.1:0".to_owned(), workers: WORKERS, log: "warn".to_owned() };
+    let roles = Roles {
+        listen: "127.0.0.1:0".to_owned(),
+        workers: WORKERS,
+        threads: Roles::threads_each(WORKERS),
+        log: "warn".to_owned(),
+    };
     let mut stack = tokio::select! {
         started = Stack::start(postgres, roles) => started?,
         _ = &mut stopped => return Ok(interrupted()),

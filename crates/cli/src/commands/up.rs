@@ -15,29 +15,19 @@ use crate::{
     stack::{self, Roles, Stack},
 };
 
-/// Connections of the private PostgreSQL, at the least.
-const CONNECTIONS_MIN: u32 = 200;
-/// Connections that one worker process may use beside one for each of its threads.
-const CONNECTIONS_A_WORKER: u32 = 10;
-/// Connections that the server may use, and some for people.
-const CONNECTIONS_SERVER: u32 = 30;
-
 pub(crate) async fn run(args: Up) -> anyhow::Result<Exit> {
     let stopped = stop(false)?;
     let mut stopped = std::pin::pin!(stopped);
     // Told before PostgreSQL is started for nothing; the server itself listens a moment later.
     drop(serve::listen(&args.listen, Err("`up` is for this machine alone: listen on 127.0.0.1")).await?);
     let workers = args.workers.unwrap_or_else(cores);
+    let threads = Roles::threads_each(workers);
     let data_dir = args.data_dir.map_or_else(default_data_dir, Ok)?;
-    let options = Options {
-        data_dir,
-        durable: true,
-        max_connections: CONNECTIONS_MIN
-            .max(cores().max(workers) + workers * CONNECTIONS_A_WORKER + CONNECTIONS_SERVER),
-    };
+    let options =
+        Options { data_dir, durable: true, max_connections: Roles::connections_max(workers, threads) };
     let started = stack::postgres(move || LocalPostgres::start(&options), &mut stopped).await?;
     let Some(postgres) = started else { return Ok(Exit::Done) };
-    let roles = Roles { listen: args.listen, workers, log: logging::filter() };
+    let roles = Roles { listen: args.listen, workers, threads, log: logging::filter() };
     let mut stack = tokio::select! {
         started = Stack::start(postgres, roles) => started?,
         _ = &mut stopped => return Ok(Exit::Done),
