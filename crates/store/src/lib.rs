@@ -15,6 +15,7 @@ mod migrate;
 mod pieces;
 mod results;
 mod wake;
+mod yardsticks;
 
 pub use batches::{Batch, BatchKey, BatchState, Created, NewBatch, Progress, TenantId};
 pub use chunks::{Append, CHUNK_PUZZLES_MAX, Chunk};
@@ -26,3 +27,4 @@ pub use jobs::{Completion, Job, JobKey, OutcomeCounts, WorkerId};
 pub use pieces::{Piece, StoredPiece};
 pub use results::ResultRange;
 pub use wake::{Waker, Wakes};
+pub use yardsticks::{Load, Measured, Yardsticks};
