@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::{
-    args::{Args, Command},
+    args::{Args, Bench, Command},
     commands::{
         bench, cancel, delete, demo, generate, get, list, migrate, results, serve, solve, submit, up, watch,
         work,
@@ -46,7 +46,9 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         // Solving in this process wants all cores for itself: no runtime.
         Command::Solve(args) => solve::run(&args),
         Command::Generate(args) => generate::run(&args),
-        Command::Bench(args) => bench::run(&args),
+        Command::Bench(Bench::Solver(args)) => bench::solver::run(&args),
+        Command::Bench(Bench::Service(args)) => on_runtime(bench::service::run(args)),
+        Command::Bench(Bench::Latency(args)) => on_runtime(bench::latency::run(args)),
         Command::Demo(args) => on_runtime(demo::run(args)),
         Command::Up(args) => on_runtime(up::run(args)),
         Command::Serve(args) => on_runtime(serve::run(args)),

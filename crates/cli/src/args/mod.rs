@@ -7,7 +7,7 @@ use std::{ops::Range, path::PathBuf, time::Duration};
 use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use solver::{PlacementLimit, UnknownWidth, Width};
 
-pub(crate) use self::bench::{Bench, BenchFormat, BenchSolver};
+pub(crate) use self::bench::{Bench, BenchFormat, BenchLatency, BenchService, BenchSolver};
 use crate::{lines::LineWriter, record::Limit};
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:50051";

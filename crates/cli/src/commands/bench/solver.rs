@@ -1,4 +1,4 @@
-//! `bench`: how fast this machine is at it.
+//! `bench solver`: how fast the solver alone is.
 
 use std::{
     hint::black_box,
@@ -12,10 +12,11 @@ use std::{
 use anyhow::anyhow;
 use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
-use solver::{Givens, Grid, Outcome, PlacementLimit, Placements, Puzzle, Solver, StopFlag, Verdict, Width};
+use solver::{Givens, Grid, PlacementLimit, Puzzle, Solver, StopFlag, Width};
 
+use super::{Tally, digit_names, per_second, whole};
 use crate::{
-    args::{Bench, BenchFormat, BenchSolver},
+    args::{BenchFormat, BenchSolver},
     exit::Exit,
     input::Input,
     lines::grouped,
@@ -27,12 +28,6 @@ use crate::{
 const PASS_PUZZLES_MIN: usize = 20_000;
 /// Puzzles that one of several threads takes at a time, at least and at most.
 const SHARE_PUZZLES: [usize; 2] = [16, 4_096];
-
-pub(crate) fn run(args: &Bench) -> anyhow::Result<Exit> {
-    match args {
-        Bench::Solver(args) => solver(args),
-    }
-}
 
 /// The figures, as they are published in JSON.
 #[derive(Serialize, Clone, Copy, Debug)]
@@ -46,36 +41,7 @@ struct Figures {
     placements: Option<u64>,
 }
 
-/// What was answered.
-#[derive(Clone, Copy, Default, Debug)]
-struct Tally {
-    outcomes: [u64; Outcome::ALL.len()],
-    placements: u64,
-}
-
-impl Tally {
-    fn add(&mut self, verdict: &Verdict, limit: PlacementLimit) {
-        self.outcomes[verdict.outcome() as usize] += 1;
-        self.placements += match verdict.placements() {
-            Some(Placements::Exact(placements)) => placements,
-            Some(Placements::OverLimit) => limit.0,
-            Some(Placements::NotCounted) | None => 0,
-        };
-    }
-
-    fn add_all(&mut self, other: &Tally) {
-        self.placements += other.placements;
-        for (sum, more) in self.outcomes.iter_mut().zip(other.outcomes) {
-            *sum += more;
-        }
-    }
-
-    fn puzzles(&self) -> u64 {
-        self.outcomes.iter().sum()
-    }
-}
-
-fn solver(args: &BenchSolver) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &BenchSolver) -> anyhow::Result<Exit> {
     let mut input = Input::open(&args.files)?;
     let mut puzzles = Vec::new();
     while let Some(record) = input.next()? {
@@ -102,24 +68,14 @@ fn solver(args: &BenchSolver) -> anyhow::Result<Exit> {
         passes += 1;
     }
     let seconds = solving.as_secs_f64();
-    #[allow(clippy::cast_precision_loss, reason = "a rate")]
     let figures = Figures {
         puzzles: tally.puzzles(),
         seconds,
-        puzzles_per_second: tally.puzzles() as f64 / seconds,
+        puzzles_per_second: per_second(tally.puzzles(), seconds),
         placements: (limit != PlacementLimit::OFF).then_some(tally.placements),
     };
     print(args, &figures, &tally, width)?;
     Ok(Exit::Done)
-}
-
-/// New names for the digits; those of number 0 are the old ones. No answer can be had by remembering one of another pass.
-fn digit_names(number: u64) -> [u8; 10] {
-    let mut names = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
-    if number > 0 {
-        fastrand::Rng::with_seed(number).shuffle(&mut names[1..]);
-    }
-    names
 }
 
 fn relabelled(puzzle: &Puzzle, names: &[u8; 10]) -> Puzzle {
@@ -142,7 +98,8 @@ fn answer(
         let mut tally = Tally::default();
         while let Some(part) = batch.chunks(share).nth(next.fetch_add(1, Relaxed)) {
             solver.answer(part, limit, &StopFlag::new(), |verdict| {
-                tally.add(black_box(&verdict), limit);
+                let verdict = black_box(&verdict);
+                tally.add(verdict.outcome(), verdict.placements(), limit);
                 ControlFlow::Continue(())
             })?;
         }
@@ -168,13 +125,6 @@ fn print(args: &BenchSolver, figures: &Figures, tally: &Tally, width: Width) -> 
     match args.output {
         BenchFormat::Json => writeln!(out, "{}", serde_json::to_string(figures)?)?,
         BenchFormat::Text => {
-            #[allow(
-                clippy::cast_precision_loss,
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a rate"
-            )]
-            let per_second = |number: u64| grouped((number as f64 / figures.seconds) as u64);
             let threads = args.threads;
             writeln!(
                 out,
@@ -183,11 +133,11 @@ fn print(args: &BenchSolver, figures: &Figures, tally: &Tally, width: Width) -> 
                 figures.seconds,
                 if threads == 1 { "" } else { "s" }
             )?;
-            writeln!(out, "{:>15} puzzles/s", per_second(figures.puzzles))?;
+            writeln!(out, "{:>15} puzzles/s", whole(figures.puzzles_per_second))?;
             if let Some(placements) = figures.placements {
-                writeln!(out, "{:>15} placements/s", per_second(placements))?;
+                writeln!(out, "{:>15} placements/s", whole(per_second(placements, figures.seconds)))?;
             }
-            for (outcome, count) in Outcome::ALL.iter().zip(tally.outcomes).filter(|(_, count)| *count > 0) {
+            for (outcome, count) in tally.outcomes() {
                 writeln!(out, "{:>15} {outcome}", grouped(count))?;
             }
         }

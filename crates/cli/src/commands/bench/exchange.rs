@@ -1,0 +1,61 @@
+//! Puzzles to the service and answers back: the one place of the benches that knows the form in which the client takes and gives them.
+
+use ::solver::{Outcome, PlacementLimit, Placements};
+use client::{Client, NewBatch, Results, Start};
+
+use super::puzzles::Text;
+use crate::record::Record;
+
+/// Puzzles that are sent at a time.
+pub(crate) const SENT: usize = client::MESSAGE_PUZZLES;
+
+/// One answer, as it lies in the message that brought it.
+pub(crate) struct Answer<'a> {
+    pub(crate) index: u64,
+    pub(crate) outcome: Outcome,
+    pub(crate) solution: Option<&'a str>,
+    pub(crate) placements: Option<Placements>,
+}
+
+/// Opens a batch; gives its name.
+pub(crate) async fn open(client: &mut Client, limit: PlacementLimit) -> anyhow::Result<String> {
+    let new =
+        NewBatch { placement_limit: Some(limit.0), display_name: "bench".to_owned(), ..NewBatch::default() };
+    Ok(client.create_batch(new).await?.name)
+}
+
+/// Sends puzzles, at most [`SENT`].
+pub(crate) async fn send(
+    client: &mut Client,
+    name: &str,
+    offset: u64,
+    puzzles: &[Text],
+) -> anyhow::Result<()> {
+    let texts = puzzles.iter().map(|text| String::from_utf8_lossy(text).into_owned());
+    client.append(name, Some(offset), texts.collect()).await?;
+    Ok(())
+}
+
+/// Says that so many puzzles were all.
+pub(crate) async fn seal(client: &mut Client, name: &str, count: u64) -> anyhow::Result<()> {
+    client.seal(name, Some(count)).await?;
+    Ok(())
+}
+
+/// Asks for the answers, as they are found.
+pub(crate) async fn answers(client: &mut Client, name: &str) -> anyhow::Result<Results> {
+    Ok(client.results(name, Start::as_finished()).await?)
+}
+
+/// Receives one run of answers; `false`: there are no more.
+pub(crate) async fn receive(
+    results: &mut Results,
+    mut take: impl FnMut(&Answer<'_>) -> anyhow::Result<()>,
+) -> anyhow::Result<bool> {
+    let Some(run) = results.next().await? else { return Ok(false) };
+    for result in run {
+        let Record { index, outcome, solution, placements, .. } = Record::of_result(result)?;
+        take(&Answer { index, outcome, solution: solution.as_deref(), placements })?;
+    }
+    Ok(true)
+}

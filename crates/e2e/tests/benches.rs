@@ -1,0 +1,135 @@
+//! Benches of the whole: figures in the published form, answers that are checked, nothing left behind.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use e2e::{Process, SEED, eventually, run};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder where every account may make temporary folders: benches make theirs here.
+fn open_folder() -> TempDir {
+    let folder = tempfile::Builder::new().prefix("bench-").tempdir().unwrap();
+    // Set apart from the making, which the umask narrows.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    folder
+}
+
+/// Processes that name the folder in their command line or environment, and what is in it.
+fn left(folder: &Path) -> (Vec<u32>, usize) {
+    let word = folder.to_str().unwrap();
+    let mut processes = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        // A process that ends meanwhile has nothing to read any more.
+        let read = |file: &str| fs::read(entry.path().join(file)).unwrap_or_default();
+        let text = [read("cmdline"), read("environ")].concat();
+        if pid != std::process::id() && String::from_utf8_lossy(&text).contains(word) {
+            processes.push(pid);
+        }
+    }
+    (processes, fs::read_dir(folder).unwrap().count())
+}
+
+/// The one JSON object that a bench prints, with its fields in order.
+fn figures(args: &[&str], input: &str) -> (Value, Vec<String>) {
+    let folder = open_folder();
+    let done = run(args, &[("TMPDIR", folder.path().to_str().unwrap())], input);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert_eq!(done.stdout.lines().count(), 1, "{}", done.stdout);
+    assert!(!done.stderr.contains(" WARN ") && !done.stderr.contains(" ERROR "), "{}", done.stderr);
+    assert_eq!(left(folder.path()), (vec![], 0), "nothing is left");
+    let figures: Value = serde_json::from_str(&done.stdout).unwrap();
+    let names = figures.as_object().unwrap().keys().cloned().collect();
+    (figures, names)
+}
+
+fn is_positive(value: &Value) -> bool {
+    value.as_f64().is_some_and(|number| number > 0.0)
+}
+
+#[test]
+fn figures_of_the_service_are_one_json_object_and_nothing_is_left() {
+    let args = ["bench", "service", "--puzzles", "5000", "--warm-up", "0", "--output", "json"];
+    let (figures, names) = figures(&args, "");
+    let expected = [
+        "puzzles",
+        "seconds",
+        "puzzles_per_second",
+        "placements",
+        "first_result_ms",
+        "cpu_seconds",
+        "raw_puzzles_per_second",
+        "row_per_puzzle_per_second",
+        "peak_memory_bytes",
+        "disk_bytes",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(figures["puzzles"], 5_000);
+    for name in
+        expected.iter().filter(|name| !["cpu_seconds", "peak_memory_bytes", "disk_bytes"].contains(name))
+    {
+        assert!(is_positive(&figures[name]), "{name}: {figures}");
+    }
+    assert!(figures["disk_bytes"].is_i64());
+    for part in ["client", "server", "postgres", "worker"] {
+        // So few puzzles may take less than the system counts.
+        assert!(figures["cpu_seconds"][part].is_number(), "{part}: {figures}");
+        assert!(is_positive(&figures["peak_memory_bytes"][part]), "{part}: {figures}");
+    }
+}
+
+#[test]
+fn puzzles_of_a_file_are_used_again_and_counting_can_be_off() {
+    let input = format!("{SEED}\n{}\n11{}\n{}2\n", ".".repeat(81), ".".repeat(79), "1".repeat(80));
+    let bench = ["bench", "service", "-", "--puzzles", "1000", "--warm-up", "100", "--workers", "1"];
+    let args = [&bench[..], &["--threads", "2", "--output", "json", "--placement-limit", "off"]].concat();
+    let (figures, _) = figures(&args, &input);
+    assert_eq!((&figures["puzzles"], &figures["placements"]), (&Value::from(1_000), &Value::Null));
+    let text = run(&[&bench[..], &["--placement-limit", "10000"]].concat(), &[], &input);
+    assert_eq!(text.code, Some(0), "{}", text.stderr);
+    for part in
+        ["500 invalid", "250 unique", "250 multiple", "times the raw limit", "a puzzle,", ": postgres"]
+    {
+        assert!(text.stdout.contains(part), "{part:?} is not in {}", text.stdout);
+    }
+    let refused = run(&bench, &[], &format!("{SEED}\nno puzzle\n"));
+    assert_eq!((refused.code, &*refused.stdout), (Some(1), ""));
+    assert!(refused.stderr.contains("line 2 of standard input is no puzzle"), "{}", refused.stderr);
+}
+
+#[test]
+fn figures_of_the_latency_are_one_json_object_and_nothing_is_left() {
+    let (figures, names) = figures(&["bench", "latency", "--puzzles", "5", "--output", "json"], "");
+    let expected = ["puzzles", "seconds", "puzzles_per_second", "placements", "p50_ms", "p99_ms"];
+    assert_eq!(names, expected);
+    assert_eq!(figures["puzzles"], 5);
+    assert!(expected.iter().all(|name| is_positive(&figures[name])), "{figures}");
+    assert!(figures["p50_ms"].as_f64() <= figures["p99_ms"].as_f64());
+}
+
+#[test]
+fn a_bench_that_is_interrupted_says_so_and_leaves_nothing() {
+    for signal in [Signal::SIGTERM, Signal::SIGINT] {
+        let folder = open_folder();
+        let environment = [("TMPDIR", folder.path().to_str().unwrap())];
+        // The warm-up alone takes far longer.
+        let args =
+            ["bench", "service", "--puzzles", "1000", "--warm-up", "1000000", "--placement-limit", "off"];
+        let mut bench = Process::start(&args, &environment);
+        eventually("a server and two workers", || {
+            let processes = left(folder.path()).0;
+            let is_worker = |pid: &&u32| {
+                fs::read(format!("/proc/{pid}/cmdline"))
+                    .is_ok_and(|line| line.windows(6).any(|part| part == b"\0work\0"))
+            };
+            (processes.iter().filter(is_worker).count() == 2).then_some(())
+        });
+        bench.signal(signal);
+        assert_eq!(bench.wait(), 4);
+        bench.logged("bench: interrupted; everything is stopped");
+        assert_eq!(bench.lines(), [""; 0]);
+        assert_eq!(left(folder.path()), (vec![], 0), "nothing is left");
+    }
+}
