@@ -1,7 +1,7 @@
 -- Begins to cancel a batch; says how it stood at that moment: puzzles in all, those with a result, those in the hands of workers. $1 batch.
 with begun as (
     update batch
-    set state = 4
+    set state = 4, expires_at = now() + keep_cancelled
     where id = $1 and state in (1, 2)
     returning id, part, puzzle_count
 )

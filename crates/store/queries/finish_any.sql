@@ -8,7 +8,8 @@ with done as materialized (
     for update skip locked
 )
 update batch b
-set state = case b.state when 2 then 3 else 5 end, ended_at = now()
+set state = case b.state when 2 then 3 else 5 end, ended_at = now(),
+    expires_at = now() + case b.state when 2 then b.keep else b.keep_cancelled end
 from done d
 where b.id = d.id
 returning b.id, b.name, b.state

@@ -1,11 +1,12 @@
--- Removes the rows of one deleted batch that has ended, at most $1 of each table at a time; with the last of them the batch itself. Gives its
--- number, or no row when there is nothing to remove. Others may be at it: what this statement sees of the tables may be gone already, so the batch goes only if
--- everything that was seen was little enough to be all, and was removed by this statement.
+-- Removes the rows of one deleted batch that has ended, at most $1 of each table at a time; with the last of them the batch itself. One that has
+-- expired is left to the drop of its day until purge_at. Gives its number, or no row when there is nothing to remove. Others may be at it: what this
+-- statement sees of the tables may be gone already, so the batch goes only if everything that was seen was little enough to be all, and was removed by
+-- this statement.
 with doomed as materialized (
     select id, part
     from batch
-    where deleted_at is not null and state in (3, 5)
-    order by id
+    where purge_at <= now() and state in (3, 5)
+    order by purge_at, id
     limit 1
     for update skip locked
 ),

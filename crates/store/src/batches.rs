@@ -123,7 +123,7 @@ pub struct Batch {
     pub sealed_at: Option<OffsetDateTime>,
     /// When it ended.
     pub ended_at: Option<OffsetDateTime>,
-    /// When its rows may go.
+    /// When it is hidden like a deleted one, if it has ended by then; `None` while it is open.
     pub expires_at: Option<OffsetDateTime>,
 }
 
@@ -313,8 +313,13 @@ impl Store {
         let row = sqlx::query_as!(
             BatchRow,
             r#"
-            insert into batch (part, tenant_id, name, request_id, placement_limit, priority, display_name, labels)
-            values ((extract(epoch from now())::bigint / 86400)::int, $1, $2, $3, $4, $5, $6, $7)
+            insert into batch (
+                part, tenant_id, name, request_id, placement_limit, priority, display_name, labels, keep, keep_cancelled
+            )
+            values (
+                (extract(epoch from now())::bigint / 86400)::int, $1, $2, $3, $4, $5, $6, $7,
+                make_interval(secs => $8), make_interval(secs => $9)
+            )
             on conflict do nothing
             returning id, part, name, state, placement_limit, priority, display_name,
                 labels as "labels: Json<BTreeMap<String, String>>", puzzle_count, created_at, sealed_at, ended_at, expires_at,
@@ -327,6 +332,8 @@ impl Store {
             new.priority,
             new.display_name,
             Json(&new.labels) as _,
+            self.keep.succeeded.as_secs_f64(),
+            self.keep.cancelled.as_secs_f64(),
         )
         .fetch_optional(&self.pool)
         .await?;
@@ -440,7 +447,7 @@ impl Store {
     /// [`Error::Database`].
     pub async fn seal(&self, key: BatchKey, puzzle_count: u64) -> Result<bool, Error> {
         let done = sqlx::query!(
-            "update batch set state = 2, sealed_at = now()
+            "update batch set state = 2, sealed_at = now(), expires_at = now() + keep
              where id = $1 and state = 1 and puzzle_count = $2 and deleted_at is null",
             key.id,
             signed(puzzle_count)

@@ -7,7 +7,7 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
-use crate::Error;
+use crate::{Error, Keep};
 
 /// The oldest major version of PostgreSQL that will do.
 const VERSION_MIN: u32 = 14;
@@ -47,6 +47,8 @@ pub struct Config {
 pub struct Store {
     pub(crate) pool: PgPool,
     pub(crate) database: String,
+    /// For how long the batches that are created by it stay.
+    pub(crate) keep: Keep,
 }
 
 impl Store {
@@ -69,7 +71,13 @@ impl Store {
             .max_connections(config.connections_max)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(options);
-        Ok(Self { pool, database })
+        Ok(Self { pool, database, keep: Keep::default() })
+    }
+
+    /// The same with another time for which the batches that are created by it stay.
+    #[must_use]
+    pub fn keeping(self, keep: Keep) -> Self {
+        Self { keep, ..self }
     }
 
     /// Which database this is, without its password: for messages and logs.

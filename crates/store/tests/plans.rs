@@ -22,15 +22,19 @@ fn plan(database: &Database, sql: &str, types: &str) -> String {
 
 const EXPIRE: &str = include_str!("../queries/expire.sql");
 /// Each of them with the types of its parameters and the indexes that it must use.
-const HOT: [(&str, &str, &[&str]); 8] = [
+const HOT: [(&str, &str, &[&str]); 12] = [
     (include_str!("../queries/claim.sql"), "bigint, uuid, float8", &["job_ready"]),
     (include_str!("../queries/claim_blamed.sql"), "bigint, uuid, float8", &["job_blamed"]),
     (EXPIRE, "bigint, float8, bigint, smallint", &["job_lease"]),
     (include_str!("../queries/acquit.sql"), "uuid", &["job_blamed"]),
     (include_str!("../queries/look.sql"), "", &["job_blamed", "job_lease"]),
-    (include_str!("../queries/unwanted.sql"), "bigint", &["batch_cancelling", "batch_deleted"]),
+    (include_str!("../queries/unwanted.sql"), "bigint", &["batch_cancelling", "batch_purge"]),
     (include_str!("../queries/finish.sql"), "bigint", &["job_pkey"]),
     (include_str!("../queries/finish_any.sql"), "bigint", &["batch_ending", "job_pkey"]),
+    (include_str!("../queries/expire_batches.sql"), "bigint, float8", &["batch_expiring"]),
+    (include_str!("../queries/cancel_idle.sql"), "bigint, float8", &["batch_open"]),
+    (include_str!("../queries/past_days.sql"), "", &["batch_hidden", "batch_alive"]),
+    (include_str!("../queries/purge_day.sql"), "integer, bigint", &["batch_hidden"]),
 ];
 
 #[tokio::test]

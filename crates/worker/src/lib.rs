@@ -2,11 +2,12 @@
 //!
 //! Who does what: one *lane* a solver thread claims, hands over, completes (`lane.rs`); the *heartbeat* prolongs leases from a thread
 //! and a connection of its own, so that neither solving nor a slow statement can starve it (`heartbeat.rs`); *upkeep* puts back what
-//! dead workers held and ends batches (`upkeep.rs`); *sweep* removes what was cancelled or deleted (`sweep.rs`); *quarantine* has jobs over which workers have died run alone (`quarantine.rs`);
+//! dead workers held and ends batches (`upkeep.rs`); *sweep* removes what was cancelled or deleted or has expired (`sweep.rs`, `days.rs`); *quarantine* has jobs over which workers have died run alone (`quarantine.rs`);
 //! *cancels* stops what nobody wants any more (`cancels.rs`); *notices* tell waiting streams, a few times a second (`notices.rs`).
 #![forbid(unsafe_code)]
 
 mod cancels;
+mod days;
 mod heartbeat;
 #[cfg(debug_assertions)]
 mod hooks;

@@ -1,15 +1,22 @@
-//! Removing what nobody wants any more: the jobs of cancelled batches, the rows of deleted ones. Apart from upkeep, which must not wait for it.
+//! Removing what nobody wants any more: the jobs of cancelled batches, batches that have expired or were forgotten open, the rows of deleted ones. Apart from
+//! upkeep, which must not wait for it.
 
 use std::{sync::Arc, time::Duration};
 
 use store::{Error, Purged};
 
-use crate::{Shared, told::Told};
+use crate::{Shared, days::Days, told::Told};
 
 /// How often each worker looks.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Cancelled batches looked after in one round.
 const CANCELLING_MAX: usize = 100;
+/// An open batch to which nothing was appended for so long is cancelled.
+const IDLE_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// Such batches cancelled in one round.
+const IDLE_BATCHES_MAX: usize = 100;
+/// Batches that expire in one round.
+const EXPIRED_BATCHES_MAX: usize = 1_000;
 /// Rows of a deleted batch removed by one statement, of each table.
 const PURGED_ROWS_MAX: u64 = 2_000;
 /// Such statements in one round.
@@ -17,14 +24,39 @@ const PURGES_MAX: usize = 20;
 
 /// Runs until it is aborted.
 pub(crate) async fn run(shared: Arc<Shared>) {
-    let mut told = Told::default();
+    let mut days = Days::default();
+    // What was told of each part.
+    let mut told: [Told; 4] = Default::default();
     loop {
         tokio::time::sleep(INTERVAL).await;
-        told.tell("removing what nobody wants failed; trying again", round(&shared).await.err());
+        // What fails does not keep the rest from being done.
+        let failures = [
+            idle(&shared).await.err(),
+            expire(&shared).await.err(),
+            remove(&shared).await.err(),
+            days.round(&shared.durable).await.err(),
+        ];
+        for (told, failure) in told.iter_mut().zip(failures) {
+            told.tell("removing what nobody wants failed; trying again", failure);
+        }
     }
 }
 
-async fn round(shared: &Shared) -> Result<(), Error> {
+async fn idle(shared: &Shared) -> Result<(), Error> {
+    for (id, name) in shared.durable.cancel_idle(IDLE_MAX, IDLE_BATCHES_MAX).await? {
+        tracing::info!(batch.id = id, batch.name = name, idle = ?IDLE_MAX, "nothing was appended to an open batch for too long: it is being cancelled");
+    }
+    Ok(())
+}
+
+async fn expire(shared: &Shared) -> Result<(), Error> {
+    for id in shared.durable.expire_batches(EXPIRED_BATCHES_MAX).await? {
+        tracing::info!(batch.id = id, "batch expired");
+    }
+    Ok(())
+}
+
+async fn remove(shared: &Shared) -> Result<(), Error> {
     let unwanted = shared.durable.unwanted(CANCELLING_MAX).await?;
     for id in unwanted.cancelling {
         shared.drop_cancelled(id).await;

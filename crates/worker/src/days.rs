@@ -1,0 +1,59 @@
+//! Dropping days: what is left of the batches of a past day in which none lives goes with its partitions.
+//!
+//! The workers do it, not the servers: they remove everything else, and there is a queue without a server but none without a worker. All of them look, for a look
+//! costs a few reads; one of them drops, under a lock that the others do not wait for.
+
+use std::time::Duration;
+
+use store::{DayDrop, Error, Store};
+use tokio::time::Instant;
+
+/// How often each worker looks.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// Days dropped in one round: each drop keeps everyone from the tables for a moment.
+const DAYS_MAX: usize = 8;
+/// Rows of batches removed by one statement.
+const ROWS_MAX: u64 = 2_000;
+/// Such statements for one day in one round.
+const STEPS_MAX: usize = 50;
+
+/// When to look.
+#[derive(Default, Debug)]
+pub(crate) struct Days {
+    /// `None`: never so far.
+    looked: Option<Instant>,
+}
+
+impl Days {
+    /// Looks if it is time to.
+    pub(crate) async fn round(&mut self, store: &Store) -> Result<(), Error> {
+        if self.looked.is_some_and(|looked| looked.elapsed() < INTERVAL) {
+            return Ok(());
+        }
+        self.looked = Some(Instant::now());
+        for past in store.past_days().await?.into_iter().take(DAYS_MAX) {
+            if past.has_partitions {
+                match store.drop_day(past.day).await? {
+                    DayDrop::Dropped => {
+                        tracing::info!(day = past.day, "the partitions of a past day are dropped");
+                    }
+                    DayDrop::InUse => continue,
+                    // The next one's tables have the same parents.
+                    DayDrop::Busy => break,
+                }
+            }
+            purge(store, past.day).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Removes the rows of the batches of a day that is dropped, in steps.
+async fn purge(store: &Store, day: i32) -> Result<(), Error> {
+    for _ in 0..STEPS_MAX {
+        if store.purge_day(day, ROWS_MAX).await? == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
