@@ -1,6 +1,8 @@
 //! Reaching a server, for every command that talks to one.
 
-use crate::args::Server;
+use std::sync::Once;
+
+use crate::{args::Server, output};
 
 /// Connects for a command.
 pub(crate) async fn connect(server: &Server) -> anyhow::Result<client::Client> {
@@ -10,6 +12,13 @@ pub(crate) async fn connect(server: &Server) -> anyhow::Result<client::Client> {
         }
         other => other.into(),
     })?;
+    // Once: it may take hours, and each wait looks like the one before.
+    let told = Once::new();
+    let client = client.telling_waits(move |why| {
+        told.call_once(|| {
+            output::complain(&format!("waiting: {why}; what is left is sent when there is room"));
+        });
+    });
     Ok(match &server.tenant {
         Some(tenant) => client.with_tenant(tenant)?,
         None => client,

@@ -21,7 +21,7 @@ const STEADY: Duration = Duration::from_secs(60);
 
 /// Connections of the private PostgreSQL, at the least.
 const CONNECTIONS_MIN: u32 = 200;
-/// Connections that one worker process may use beside one for each of its threads.
+/// Connections that one worker process may use beside two for each of its threads.
 const CONNECTIONS_A_WORKER: u32 = 10;
 /// Connections that the server may use, and some for people.
 const CONNECTIONS_SERVER: u32 = 30;
@@ -57,6 +57,8 @@ pub(crate) struct Roles {
     pub(crate) workers: u32,
     /// Solver threads of each of them.
     pub(crate) threads: u32,
+    /// For the server, beside where it listens.
+    pub(crate) server_options: Vec<String>,
     /// Log filter of the children.
     pub(crate) log: String,
 }
@@ -69,7 +71,7 @@ impl Roles {
 
     /// Connections that PostgreSQL has to allow for so many workers of so many threads.
     pub(crate) fn connections_max(workers: u32, threads: u32) -> u32 {
-        CONNECTIONS_MIN.max(workers * (threads + CONNECTIONS_A_WORKER) + CONNECTIONS_SERVER)
+        CONNECTIONS_MIN.max(workers * (threads * 2 + CONNECTIONS_A_WORKER) + CONNECTIONS_SERVER)
     }
 }
 
@@ -112,8 +114,7 @@ struct Role {
 }
 
 impl Role {
-    async fn start(name: String, args: &[&str], environment: &Environment) -> anyhow::Result<Self> {
-        let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+    async fn start(name: String, args: Vec<String>, environment: &Environment) -> anyhow::Result<Self> {
         let mut role = Self {
             name,
             args,
@@ -187,17 +188,22 @@ impl Stack {
     /// Starts the server and the workers on a running PostgreSQL.
     pub(crate) async fn start(postgres: LocalPostgres, roles: Roles) -> anyhow::Result<Self> {
         let environment = Environment { database_url: postgres.url(), log: roles.log };
-        let mut server =
-            Role::start("the server".to_owned(), &["serve", "--listen", &roles.listen], &environment).await?;
+        let server_args = |listen: &str| {
+            let fixed = ["serve", "--listen", listen].map(str::to_owned);
+            [&fixed[..], &roles.server_options].concat()
+        };
+        let first: Vec<String> = server_args(&roles.listen);
+        let mut server = Role::start("the server".to_owned(), first, &environment).await?;
         let url = server.child.as_ref().map(|child| child.ready().to_owned()).unwrap_or_default();
         // The port that it was given, if any would do.
         let listen = url.trim_start_matches("http://").to_owned();
-        server.args = ["serve", "--listen", &listen].map(str::to_owned).to_vec();
+        server.args = server_args(&listen);
         let threads = roles.threads.to_string();
         let mut stack = Self { workers: Vec::new(), server, url, environment, postgres };
         for number in 1..=roles.workers {
             let name = format!("worker {number}");
-            let worker = Role::start(name, &["work", "--threads", &threads], &stack.environment).await?;
+            let args = ["work", "--threads", &threads].map(str::to_owned).to_vec();
+            let worker = Role::start(name, args, &stack.environment).await?;
             stack.workers.push(worker);
         }
         Ok(stack)

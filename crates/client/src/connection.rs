@@ -12,6 +12,7 @@ use tonic::{
 use crate::{
     Error, MESSAGE_BYTES, MESSAGE_PUZZLES,
     error::root_cause,
+    patience::{Listener, Patience},
     results::{Position, Results, Start},
     watch::Watch,
 };
@@ -44,6 +45,7 @@ pub struct NewBatch {
 pub struct Client {
     batches: BatchServiceClient<Channel>,
     tenant: Option<MetadataValue<Ascii>>,
+    waits: Listener,
 }
 
 impl Client {
@@ -68,7 +70,7 @@ impl Client {
             .connect()
             .await
             .map_err(|error| Error::Unreachable { url: url.to_owned(), reason: root_cause(&error) })?;
-        Ok(Self { batches: BatchServiceClient::new(channel), tenant: None })
+        Ok(Self { batches: BatchServiceClient::new(channel), tenant: None, waits: Listener::default() })
     }
 
     /// Speaks for a tenant other than the default one.
@@ -79,6 +81,13 @@ impl Client {
         let value = name.parse().map_err(|_| Error::BadTenant(name.to_owned()))?;
         self.tenant = Some(value);
         Ok(self)
+    }
+
+    /// Tells of each wait of [`Client::append`] for a service that is full: with its error, before it waits.
+    #[must_use]
+    pub fn telling_waits(mut self, tell: impl Fn(&Error) + Send + Sync + 'static) -> Self {
+        self.waits = Listener::new(tell);
+        self
     }
 
     fn request<T>(&self, message: T) -> Request<T> {
@@ -110,6 +119,8 @@ impl Client {
     /// Adds puzzles at an offset (`None`: at the end), in messages of at most [`MESSAGE_PUZZLES`] and [`MESSAGE_BYTES`]; returns the next offset. With an offset
     /// it may be repeated freely.
     ///
+    /// While the service is full (`RESOURCE_EXHAUSTED` with the time after which to try again), it waits, for as long as that lasts, and goes on.
+    ///
     /// # Errors
     /// [`Error::Status`]; what was sent before stays.
     pub async fn append(
@@ -126,7 +137,7 @@ impl Client {
                 offset: next.map(|offset| i64::try_from(offset).unwrap_or(i64::MAX)),
                 chunk: Some(v1::PuzzleChunk { grids, ..v1::PuzzleChunk::default() }),
             };
-            let response = self.batches.append_puzzles(self.request(message)).await?.into_inner();
+            let response = self.append_message(message).await?;
             // With an offset the end of this message is known, also when a repeat answers with the whole batch's count.
             next = Some(match next {
                 Some(offset) => offset + sent,
@@ -135,6 +146,21 @@ impl Client {
             });
         }
         Ok(next.unwrap_or(0))
+    }
+
+    /// Sends one message, and again while the service is full.
+    async fn append_message(
+        &mut self,
+        message: v1::AppendPuzzlesRequest,
+    ) -> Result<v1::AppendPuzzlesResponse, Error> {
+        let waits = self.waits.clone();
+        let mut patience = Patience::new(&waits);
+        loop {
+            match self.batches.append_puzzles(self.request(message.clone())).await {
+                Ok(response) => return Ok(response.into_inner()),
+                Err(status) => patience.wait(status.into()).await?,
+            }
+        }
     }
 
     /// Says that no more will come; checks the count if one is given. May be repeated.

@@ -1,5 +1,7 @@
 //! What can go wrong for a client, by what it does about it.
 
+use std::time::Duration;
+
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
@@ -45,6 +47,16 @@ impl Error {
         status.get_details_error_info().map(|info| info.reason)
     }
 
+    /// After which time there may be room again, where the service takes nothing more just now. Not where there will be none: a batch that is full.
+    #[must_use]
+    pub fn room_after(&self) -> Option<Duration> {
+        let Self::Status(status) = self else { return None };
+        if status.code() != Code::ResourceExhausted {
+            return None;
+        }
+        status.get_details_retry_info()?.retry_delay
+    }
+
     /// Whether the same call may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
@@ -52,6 +64,7 @@ impl Error {
             Self::Unreachable { .. } | Self::Cut => true,
             Self::Status(status) => match status.code() {
                 Code::Unavailable | Code::Aborted => true,
+                Code::ResourceExhausted => self.room_after().is_some(),
                 // Without this service's own word it is the transport's: a connection that broke.
                 Code::Unknown | Code::Internal | Code::Cancelled => status.get_details_error_info().is_none(),
                 _ => false,

@@ -22,6 +22,7 @@
 
 mod connection;
 mod error;
+mod patience;
 mod results;
 mod watch;
 

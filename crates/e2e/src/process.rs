@@ -51,6 +51,11 @@ fn command(args: &[&str]) -> Command {
         "SUDOKU_BATCH_LOG",
         "SUDOKU_BATCH_LEASE",
         "SUDOKU_BATCH_PLACEMENT_LIMIT_MAX",
+        "SUDOKU_BATCH_KEEP_DAYS",
+        "SUDOKU_BATCH_KEEP_CANCELLED_DAYS",
+        "SUDOKU_BATCH_QUEUED_MAX_TENANT",
+        "SUDOKU_BATCH_QUEUED_MAX",
+        "SUDOKU_BATCH_DATABASE_BYTES_MAX",
         "RUST_LOG",
         "XDG_DATA_HOME",
     ] {

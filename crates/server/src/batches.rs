@@ -9,6 +9,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, metadata::MetadataMap};
 
 use crate::{
+    admission::Admission,
     delivery::{Delivery, Event, Outlet, Wanted},
     drain::Drain,
     intake::{self, PackedPuzzles},
@@ -28,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) waker: Arc<Waker>,
     pub(crate) tenants: Arc<Tenants>,
+    pub(crate) admission: Arc<Admission>,
     pub(crate) drain: Drain,
     pub(crate) placement_limit_max: u64,
 }
@@ -98,7 +100,7 @@ impl Shared {
         let offset = request.offset.map(|offset| wire::unsigned("offset", offset)).transpose()?;
         let puzzles = PackedPuzzles::of(&request.chunk.unwrap_or_default())?;
         let tenant = self.owner(metadata, &request.name).await?;
-        let appended = intake::append(&self.store, tenant, id, offset, &puzzles).await?;
+        let appended = intake::append(&self.store, &self.admission, tenant, id, offset, &puzzles).await?;
         Ok(v1::AppendPuzzlesResponse {
             next_offset: wire::signed(appended.next_offset),
             duplicate: appended.duplicate,

@@ -72,8 +72,13 @@ impl<M> Outlet<M> {
 
     /// Waits until then.
     pub(crate) async fn pause_until(&self, then: tokio::time::Instant) -> Result<(), Cut> {
+        self.hold(tokio::time::sleep_until(then)).await
+    }
+
+    /// Waits for something, as long as there is a reader and a server.
+    pub(crate) async fn hold(&self, something: impl Future<Output = ()>) -> Result<(), Cut> {
         tokio::select! {
-            () = tokio::time::sleep_until(then) => Ok(()),
+            () = something => Ok(()),
             () = self.sender.closed() => Err(Cut::Gone),
             () = self.drain.started() => Err(Cut::Refused(Refusal::Stopping)),
         }

@@ -6,6 +6,7 @@ use solver::{CELLS, Givens};
 use store::{Append, Batch, BatchState, CHUNK_PUZZLES_MAX, Chunk, Piece, Store, TenantId};
 
 use crate::{
+    admission::Admission,
     limits::{
         APPEND_TRIES_MAX, BATCH_PUZZLES_MAX, CHUNK_GROWTH, CHUNK_PUZZLES_MIN, GRIDS_BYTES_MAX,
         MESSAGE_PUZZLES_MAX,
@@ -116,6 +117,7 @@ fn check(chunk: &v1::PuzzleChunk) -> Result<(), Refusal> {
 /// that a repeat of an append succeeds whatever has become of the batch since.
 pub(crate) async fn append(
     store: &Store,
+    admission: &Admission,
     tenant: TenantId,
     id: &str,
     offset: Option<u64>,
@@ -144,10 +146,13 @@ pub(crate) async fn append(
         if offset + puzzles.len() as u64 > BATCH_PUZZLES_MAX {
             return Err(Refusal::BatchFull);
         }
+        // After what is stored: a repeat takes no room.
+        let leave = admission.admit(tenant, (puzzles.len() - known) as u64)?;
         let from = offset + known as u64;
         let chunks = puzzles.chunks(known, from);
         // Refused: another append or a seal came first. Look again.
         if let Append::Stored(next_offset) = store.append(batch.key, from, PUZZLE_FORMAT, chunks).await? {
+            leave.stored();
             return Ok(Appended { next_offset, duplicate: false });
         }
     }

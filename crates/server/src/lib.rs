@@ -4,6 +4,7 @@
 //! Wire types end in `wire.rs`, errors become statuses in `status.rs`.
 #![forbid(unsafe_code)]
 
+mod admission;
 mod batches;
 mod delivery;
 mod drain;
@@ -21,4 +22,5 @@ mod upload;
 mod watch;
 mod wire;
 
+pub use admission::Quotas;
 pub use serve::{Config, ServeError, serve};

@@ -74,3 +74,11 @@ pub(crate) const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Partitions of the coming days are looked after this often.
 pub(crate) const PARTITIONS_INTERVAL: Duration = Duration::from_secs(3_600);
+/// What is queued is looked at this often.
+pub(crate) const QUEUE_LOOK: Duration = Duration::from_secs(1);
+/// Or with pauses of so many times what the look takes, so that a long queue costs the database a twentieth of a core for each server at the most,
+pub(crate) const QUEUE_LOOK_SHARE: u32 = 20;
+/// but not longer than this.
+pub(crate) const QUEUE_LOOK_MAX: Duration = Duration::from_secs(30);
+/// The size of the database is looked at this often: a client is told to try again after as long.
+pub(crate) const DATABASE_LOOK: Duration = Duration::from_secs(10);

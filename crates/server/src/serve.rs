@@ -9,6 +9,7 @@ use tonic::transport::{Server, server::TcpIncoming};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
+    admission::{Admission, Quotas},
     batches::{Batches, Shared},
     drain::Drain,
     limits::{
@@ -27,6 +28,8 @@ pub struct Config {
     pub placement_limit_max: u64,
     /// How long calls may take to end after the stop signal.
     pub grace: Duration,
+    /// How much may be queued and stored.
+    pub quotas: Quotas,
 }
 
 /// Why serving failed.
@@ -55,13 +58,15 @@ pub async fn serve(
     let shared = Shared {
         waker: Arc::new(Waker::start(store.clone())),
         tenants: Arc::new(Tenants::default()),
+        admission: Admission::new(config.quotas),
         drain: drain.clone(),
         placement_limit_max: config.placement_limit_max,
         store: store.clone(),
     };
     let (health_reporter, health) = tonic_health::server::health_reporter();
     report(&health_reporter, ServingStatus::Serving).await;
-    let partitions = tokio::spawn(keep_partitions(store));
+    let partitions = tokio::spawn(keep_partitions(store.clone()));
+    let looks = tokio::spawn(Arc::clone(&shared.admission).keep_looking(store));
 
     let solver =
         SolverServiceServer::new(Solver(shared.clone())).max_decoding_message_size(DECODED_BYTES_MAX);
@@ -94,6 +99,7 @@ pub async fn serve(
         }
     };
     partitions.abort();
+    looks.abort();
     Ok(ended?)
 }
 

@@ -3,6 +3,8 @@
 //! Reading and answering go on side by side: whatever the client does not read waits in the database, so a client that writes
 //! everything before it reads anything is served as well.
 
+use std::sync::Arc;
+
 use proto::v1::{self, solve_request::Request as Asked, solver_service_server::SolverService};
 use store::{Created, Progress, TenantId};
 use tokio::sync::mpsc;
@@ -112,10 +114,8 @@ async fn take_in(
     let mut chunk = first_chunk;
     loop {
         if let Some(chunk) = chunk.take() {
-            let puzzles = PackedPuzzles::of(&chunk)?;
-            let (store, name) = (shared.store.clone(), id.to_owned());
-            let append = async move { intake::append(&store, tenant, &name, Some(offset), &puzzles).await };
-            offset = shared.shielded(append).await?.next_offset;
+            let puzzles = Arc::new(PackedPuzzles::of(&chunk)?);
+            offset = append(shared, tenant, id, offset, &puzzles, outlet).await?;
         }
         match incoming.next(outlet).await? {
             Some(Asked::Chunk(next)) => chunk = Some(next),
@@ -129,6 +129,30 @@ async fn take_in(
                 shared.shielded(seal).await?;
                 return Ok(());
             }
+        }
+    }
+}
+
+/// Appends one message; returns the next offset. While a quota is used up nothing more is read, so that the client waits as well; the call goes on, and its
+/// results with it.
+async fn append(
+    shared: &Shared,
+    tenant: TenantId,
+    id: &str,
+    offset: u64,
+    puzzles: &Arc<PackedPuzzles>,
+    outlet: &Outlet<v1::SolveResponse>,
+) -> Result<u64, Cut> {
+    loop {
+        let (appending, name, puzzles) = (shared.clone(), id.to_owned(), Arc::clone(puzzles));
+        let append = async move {
+            let Shared { store, admission, .. } = &appending;
+            intake::append(store, admission, tenant, &name, Some(offset), &puzzles).await
+        };
+        match shared.shielded(append).await {
+            Ok(appended) => return Ok(appended.next_offset),
+            Err(Refusal::Full(_)) => outlet.hold(shared.admission.room(tenant)).await?,
+            Err(refusal) => return Err(refusal.into()),
         }
     }
 }

@@ -7,7 +7,8 @@ use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
 
 use crate::{
-    limits::{BATCH_PUZZLES_MAX, ECHO_BYTES_MAX, RETRY_DELAY},
+    admission::Full,
+    limits::{BATCH_PUZZLES_MAX, DATABASE_LOOK, ECHO_BYTES_MAX, RETRY_DELAY},
     wire,
 };
 
@@ -35,6 +36,8 @@ pub(crate) enum Refusal {
     CountMismatch { expected: u64, found: u64 },
     /// More puzzles than a batch may hold.
     BatchFull,
+    /// A quota is used up; there will be room again.
+    Full(Full),
     /// Others append to the same batch without naming an offset, faster than this call could.
     Contended,
     /// Draining.
@@ -100,6 +103,7 @@ impl From<Refusal> for Status {
                 format!("a batch holds {BATCH_PUZZLES_MAX} puzzles at the most; begin another"),
                 reason("BATCH_FULL", &[("puzzles_max", BATCH_PUZZLES_MAX)]),
             ),
+            Refusal::Full(full) => quota(full),
             Refusal::Contended => retry(
                 Code::Aborted,
                 "others change this batch at the same time; try again, and name an offset when appending",
@@ -171,6 +175,36 @@ fn count_mismatch(expected: u64, found: u64) -> Status {
     let mut details = reason("COUNT_MISMATCH", &[("puzzle_count", found)]);
     details.add_precondition_failure_violation("PUZZLE_COUNT", "expected_puzzle_count", text.clone());
     status(Code::FailedPrecondition, text, details)
+}
+
+fn quota(full: Full) -> Status {
+    let (word, subject, text, numbers, delay) = match full {
+        Full::Tenant { queued, queued_max } => (
+            "QUEUE_FULL",
+            "tenant/queued_puzzles",
+            format!("the queue is full: {queued} of at most {queued_max} puzzles of this tenant are queued"),
+            vec![("queued", queued), ("queued_max", queued_max)],
+            RETRY_DELAY,
+        ),
+        Full::Queue { queued_max } => (
+            "QUEUE_FULL",
+            "service/queued_puzzles",
+            format!("the queue is full: it takes {queued_max} puzzles of all tenants"),
+            vec![("queued_max", queued_max)],
+            RETRY_DELAY,
+        ),
+        Full::Database { bytes_max } => (
+            "DATABASE_FULL",
+            "service/database_bytes",
+            format!("the database is full: it takes {bytes_max} bytes"),
+            vec![("bytes_max", bytes_max)],
+            DATABASE_LOOK,
+        ),
+    };
+    let mut details = reason(word, &numbers);
+    details.add_quota_failure_violation(subject, text.clone());
+    details.set_retry_info(Some(delay));
+    status(Code::ResourceExhausted, text, details)
 }
 
 fn database(error: &store::Error) -> Status {

@@ -1,13 +1,17 @@
 //! The command line as it is typed.
 
 mod bench;
+mod service;
 
 use std::{ops::Range, path::PathBuf, time::Duration};
 
 use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use solver::{PlacementLimit, UnknownWidth, Width};
 
-pub(crate) use self::bench::{Bench, BenchFormat, BenchLatency, BenchService, BenchSolver};
+pub(crate) use self::{
+    bench::{Bench, BenchFormat, BenchLatency, BenchService, BenchSolver},
+    service::Service,
+};
 use crate::{lines::LineWriter, record::Limit};
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:50051";
@@ -78,6 +82,9 @@ pub(crate) struct Up {
     /// Worker processes [default: one for each core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) workers: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) service: Service,
 }
 
 /// The database of a role.
@@ -105,6 +112,9 @@ pub(crate) struct Serve {
     #[arg(long, env = "SUDOKU_BATCH_PLACEMENT_LIMIT_MAX", default_value_t = PlacementLimit::GREATEST_DEFAULT.0, value_name = "N", value_parser = clap::value_parser!(u64).range(..=PlacementLimit::GREATEST.0))]
     pub(crate) placement_limit_max: u64,
 
+    #[command(flatten)]
+    pub(crate) service: Service,
+
     /// Seconds that running calls may take to end after SIGTERM.
     #[arg(long, default_value = "8", value_name = "S", value_parser = seconds)]
     pub(crate) grace: Duration,
@@ -119,7 +129,7 @@ pub(crate) struct Work {
     #[command(flatten)]
     pub(crate) database: Database,
 
-    /// Solver threads [default: one for each core].
+    /// Solver threads [default: one for each core]. Puzzles that may count more than 100,000,000 placements have their own, one less, but one at least.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
 

@@ -53,6 +53,7 @@ pub(crate) async fn run(_: Demo) -> anyhow::Result<Exit> {
         listen: "127.0.0.1:0".to_owned(),
         workers: WORKERS,
         threads: Roles::threads_each(WORKERS),
+        server_options: Vec::new(),
         log: "warn".to_owned(),
     };
     let mut stack = tokio::select! {

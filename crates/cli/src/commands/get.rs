@@ -41,7 +41,17 @@ pub(crate) fn text(out: &mut impl Write, batch: &v1::Batch) -> io::Result<()> {
             writeln!(out, "{name:<12} {}", show(count))?;
         }
     }
+    if let Some(expires) = expires(batch) {
+        writeln!(out, "{:<12} {expires}", "expires")?;
+    }
     Ok(())
+}
+
+/// When the server deletes a batch, to the second; `None` while it is open.
+pub(crate) fn expires(batch: &v1::Batch) -> Option<String> {
+    let mut instant = batch.expire_time?;
+    instant.nanos = 0;
+    Some(instant.to_string())
 }
 
 /// A state for people.

@@ -7,7 +7,7 @@ use client::v1;
 
 use crate::{
     args::{BatchFormat, List, State},
-    commands::get::{show, word},
+    commands::get::{expires, show, word},
     connection::{at, connect},
     exit::Exit,
     output, proto_json,
@@ -52,8 +52,10 @@ fn table(out: &mut impl Write, batches: &[v1::Batch]) -> io::Result<()> {
     for batch in batches {
         let done = batch.progress.unwrap_or_default().done_count;
         let puzzles = format!("{}/{}", show(done), show(batch.puzzle_count));
+        let expires = expires(batch).unwrap_or_default();
+        let state = word(batch.state());
         let row =
-            format!("{:<44} {:<10} {puzzles:>23}  {}", batch.name, word(batch.state()), batch.display_name);
+            format!("{:<44} {state:<10} {puzzles:>23}  {expires:<20}  {}", batch.name, batch.display_name);
         writeln!(out, "{}", row.trim_end())?;
     }
     Ok(())

@@ -49,6 +49,7 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
         %address,
         database = store.database(),
         placement_limit_max = args.placement_limit_max,
+        service = ?args.service,
         grace = ?args.grace,
         "serving"
     );
@@ -61,7 +62,11 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
         // An error means that serving has ended already.
         reason.send(why).ok();
     };
-    let config = server::Config { placement_limit_max: args.placement_limit_max, grace: args.grace };
+    let config = server::Config {
+        placement_limit_max: args.placement_limit_max,
+        grace: args.grace,
+        quotas: args.service.quotas(),
+    };
     let serving = server::serve(listener, store.clone(), config, stopped);
     tokio::select! {
         ended = serving => ended?,
@@ -86,7 +91,7 @@ async fn start(args: &Serve) -> anyhow::Result<(TcpListener, Store)> {
     })
     .await?;
     store.migrate().await?;
-    Ok((listener, store))
+    Ok((listener, store.keeping(args.service.keep())))
 }
 
 /// Resolves a little after the parent has gone; never for other reasons to stop.

@@ -27,7 +27,13 @@ pub(crate) async fn run(args: Up) -> anyhow::Result<Exit> {
         Options { data_dir, durable: true, max_connections: Roles::connections_max(workers, threads) };
     let started = stack::postgres(move || LocalPostgres::start(&options), &mut stopped).await?;
     let Some(postgres) = started else { return Ok(Exit::Done) };
-    let roles = Roles { listen: args.listen, workers, threads, log: logging::filter() };
+    let roles = Roles {
+        listen: args.listen,
+        workers,
+        threads,
+        server_options: args.service.options(),
+        log: logging::filter(),
+    };
     let mut stack = tokio::select! {
         started = Stack::start(postgres, roles) => started?,
         _ = &mut stopped => return Ok(Exit::Done),

@@ -25,7 +25,13 @@ pub(crate) async fn start(
     let connections = Roles::connections_max(workers, threads) + CONNECTIONS_EXTRA;
     let start = move || LocalPostgres::start_temporary_for(true, connections);
     let Some(postgres) = stack::postgres(start, &mut *stopped).await? else { return Ok(None) };
-    let roles = Roles { listen: "127.0.0.1:0".to_owned(), workers, threads, log: "warn".to_owned() };
+    let roles = Roles {
+        listen: "127.0.0.1:0".to_owned(),
+        workers,
+        threads,
+        server_options: Vec::new(),
+        log: "warn".to_owned(),
+    };
     tokio::select! {
         started = Stack::start(postgres, roles) => Ok(Some(started?)),
         _ = stopped => Ok(None),
