@@ -35,6 +35,7 @@ from sudoku.v1.solver_service_pb2_grpc import SolverServiceStub
 MESSAGE_PUZZLES = 4_096  # grids in one message; the server takes up to 10,000
 LINE_CHARACTERS = 200  # kept of a line: what is longer is no puzzle, and a message holds at most 5,000,000 bytes of grids
 PAUSES = (0.2, 0.5, 1.0, 2.0, *[5.0] * 12)  # seconds between tries; after as many failures in a row the client gives up
+FULL = ("QUEUE_FULL", "DATABASE_FULL")  # no failures: there will be room, however long that takes
 # By itself a channel waits for up to two minutes before it connects again, and for ever for a server that went without a word.
 CHANNEL_OPTIONS = (("grpc.max_reconnect_backoff_ms", 2_000), ("grpc.keepalive_time_ms", 30_000), ("grpc.keepalive_timeout_ms", 10_000))
 OUTCOMES = {value: name.removeprefix("OUTCOME_").lower() for name, value in Outcome.items()}
@@ -118,15 +119,16 @@ def wait(failures: int, error: grpc.RpcError | None) -> int:
     """Waits before the next try, longer after each failure in a row. No error: a stream ended without its last message."""
     broken = (grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL, grpc.StatusCode.CANCELLED)
     # Without the service's reason these three are the transport's: a connection that broke.
-    if error and error.code() != grpc.StatusCode.UNAVAILABLE and (error.code() not in broken or reason(error)):
+    full = error is not None and reason(error) in FULL
+    if error and not full and error.code() != grpc.StatusCode.UNAVAILABLE and (error.code() not in broken or reason(error)):
         raise error
     failure = describe(error) if error else "the stream of results was cut"
     if failures == len(PAUSES):
         raise NotFinished(failure)
     if failures == 0:
         print(f"{CLEAR}{failure}; trying again", file=sys.stderr)
-    time.sleep(PAUSES[failures] * random.uniform(0.5, 1.0))
-    return failures + 1
+    time.sleep((2.0 if full else PAUSES[failures]) * random.uniform(0.5, 1.0))
+    return max(failures, 1) if full else failures + 1
 
 
 def retried(call: Callable[[Any], Any], request: Any) -> Any:
