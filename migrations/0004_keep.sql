@@ -103,9 +103,12 @@ begin
         where l.locktype = 'relation'
             and l.database = (select oid from pg_database where datname = current_database())
             and l.pid is distinct from pg_backend_pid()
-            and l.relation in (
-                select to_regclass(name || suffix)
-                from unnest(array['payload', 'result', 'result_piece']) as name, unnest(array['', '_' || day]) as suffix
+            and (
+                l.relation in (
+                    select to_regclass(name || suffix)
+                    from unnest(array['payload', 'result', 'result_piece']) as name, unnest(array['', '_' || day]) as suffix
+                )
+                or (l.relation = 'batch'::regclass and l.mode not in ('AccessShareLock', 'RowShareLock', 'ShareLock'))
             )
             and coalesce(a.xact_start < clock_timestamp() - interval '1 second', true)
     ) then

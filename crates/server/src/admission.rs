@@ -224,3 +224,14 @@ impl Admission {
 fn pause_after(look: Duration) -> Duration {
     (look * QUEUE_LOOK_SHARE).clamp(QUEUE_LOOK, QUEUE_LOOK_MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_that_takes_long_is_made_more_seldom() {
+        let pauses = [1, 50, 200, 5_000].map(|look| pause_after(Duration::from_millis(look)).as_secs());
+        assert_eq!(pauses, [1, 1, 4, 30]);
+    }
+}

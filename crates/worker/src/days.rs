@@ -17,11 +17,16 @@ const ROWS_MAX: u64 = 2_000;
 /// Such statements for one day in one round.
 const STEPS_MAX: usize = 50;
 
+/// A day that could not be dropped for so long is told of, and again after as long: somebody's transaction is forgotten open.
+const BUSY_TOLD: Duration = Duration::from_secs(3_600);
+
 /// When to look.
 #[derive(Default, Debug)]
 pub(crate) struct Days {
     /// `None`: never so far.
     looked: Option<Instant>,
+    /// Since when a day could not be dropped, or was last told of. It may be another worker that is at it.
+    busy: Option<Instant>,
 }
 
 impl Days {
@@ -31,6 +36,7 @@ impl Days {
             return Ok(());
         }
         self.looked = Some(Instant::now());
+        let mut is_busy = false;
         for past in store.past_days().await?.into_iter().take(DAYS_MAX) {
             if past.has_partitions {
                 match store.drop_day(past.day).await? {
@@ -39,12 +45,25 @@ impl Days {
                     }
                     DayDrop::InUse => continue,
                     // The next one's tables have the same parents.
-                    DayDrop::Busy => break,
+                    DayDrop::Busy => {
+                        is_busy = true;
+                        break;
+                    }
                 }
             }
             purge(store, past.day).await?;
         }
+        self.tell(is_busy);
         Ok(())
+    }
+
+    fn tell(&mut self, is_busy: bool) {
+        if !is_busy {
+            self.busy = None;
+        } else if self.busy.get_or_insert_with(Instant::now).elapsed() >= BUSY_TOLD {
+            tracing::warn!("a past day cannot be dropped: somebody holds its tables, see pg_locks");
+            self.busy = Some(Instant::now());
+        }
     }
 }
 
