@@ -2,7 +2,10 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use proto::v1::{self, batch_service_client::BatchServiceClient};
+use proto::{
+    Grids,
+    v1::{self, batch_service_client::BatchServiceClient},
+};
 use tonic::{
     Request,
     metadata::{Ascii, MetadataValue},
@@ -128,6 +131,19 @@ impl Client {
         name: &str,
         offset: Option<u64>,
         puzzles: Vec<String>,
+    ) -> Result<u64, Error> {
+        self.append_grids(name, offset, puzzles.into()).await
+    }
+
+    /// The same for puzzles that are not a value each: for millions of them.
+    ///
+    /// # Errors
+    /// As [`Client::append`].
+    pub async fn append_grids(
+        &mut self,
+        name: &str,
+        offset: Option<u64>,
+        puzzles: Grids,
     ) -> Result<u64, Error> {
         let mut next = offset;
         for grids in messages(puzzles) {
@@ -265,23 +281,29 @@ impl Client {
     }
 }
 
-/// Cuts puzzles into messages, each within the limits of both numbers.
-fn messages(puzzles: Vec<String>) -> Vec<Vec<String>> {
-    let mut messages: Vec<Vec<String>> = Vec::new();
-    let mut bytes = 0;
-    for puzzle in puzzles {
-        match messages.last_mut() {
-            Some(last) if last.len() < MESSAGE_PUZZLES && bytes + puzzle.len() <= MESSAGE_BYTES => {
-                bytes += puzzle.len();
-                last.push(puzzle);
-            }
-            _ => {
-                bytes = puzzle.len();
-                messages.push(vec![puzzle]);
-            }
+/// Cuts puzzles into messages, each within the limits of both numbers; each is made when its turn comes.
+fn messages(puzzles: Grids) -> impl Iterator<Item = Grids> {
+    let mut rest = Some(puzzles).filter(|puzzles| !puzzles.is_empty());
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let puzzles = rest.as_ref()?;
+        let mut bytes = 0;
+        let fitting = (start..puzzles.len()).take(MESSAGE_PUZZLES).take_while(|place| {
+            bytes += puzzles.bytes(*place).unwrap_or_default().len();
+            bytes <= MESSAGE_BYTES
+        });
+        // One that is too long is left to the server to refuse.
+        let end = start + fitting.count().max(1);
+        if start == 0 && end == puzzles.len() {
+            return rest.take();
         }
-    }
-    messages
+        let message = puzzles.slice(start..end);
+        start = end;
+        if end == puzzles.len() {
+            rest = None;
+        }
+        Some(message)
+    })
 }
 
 #[cfg(test)]
@@ -292,13 +314,18 @@ mod tests {
     fn messages_keep_both_limits_and_every_puzzle_in_order() {
         let puzzles: Vec<String> =
             (0..10_000).map(|number: usize| number.to_string().repeat(number % 700)).collect();
-        let cut = messages(puzzles.clone());
+        let cut: Vec<Grids> = messages(puzzles.iter().collect()).collect();
         assert!(cut.len() > 3);
         for message in &cut {
             assert!(!message.is_empty() && message.len() <= MESSAGE_PUZZLES);
-            assert!(message.iter().map(String::len).sum::<usize>() <= MESSAGE_BYTES);
+            assert!(message.text_bytes() <= MESSAGE_BYTES);
         }
-        assert_eq!(cut.concat(), puzzles);
-        assert_eq!(messages(vec!["1".repeat(MESSAGE_BYTES + 1)]).len(), 1, "left to the server to refuse");
+        assert_eq!(cut.iter().flat_map(Grids::iter).collect::<Grids>(), puzzles[..]);
+        let count = |puzzles: Vec<String>| messages(puzzles.into()).count();
+        assert_eq!(count(vec!["1".repeat(MESSAGE_BYTES + 1)]), 1, "left to the server to refuse");
+        assert_eq!(
+            (count(vec![".".repeat(81); 9_000]), count(vec![".".repeat(81)]), count(vec![])),
+            (3, 1, 0)
+        );
     }
 }

@@ -18,18 +18,23 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! For millions of puzzles there is the same without a value a puzzle: [`Grids`] go in with [`Client::append_grids`], a [`Run`] of columns comes
+//! with [`Results::next_columns`].
 #![forbid(unsafe_code)]
 
 mod connection;
 mod error;
 mod patience;
 mod results;
+mod run;
 mod watch;
 
 pub use connection::{Client, NewBatch};
 pub use error::Error;
-pub use proto::v1;
-pub use results::{Count, InvalidReason, Position, PuzzleResult, Results, Start};
+pub use proto::{Grids, v1};
+pub use results::{Position, Results, Start};
+pub use run::{Count, InvalidReason, PuzzleResult, Run};
 pub use watch::Watch;
 
 /// Puzzles in one message, at the most; [`Client::append`] cuts what it is given.

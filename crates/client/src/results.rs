@@ -1,9 +1,9 @@
-//! A stream of results: columns on the wire, one value a puzzle here.
+//! A stream of results: where it begins, how it goes on, and how it ends.
 
 use proto::v1;
 use tonic::Streaming;
 
-use crate::Error;
+use crate::{Error, PuzzleResult, Run};
 
 /// Where a stream of results begins.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,43 +45,6 @@ impl Start {
     }
 }
 
-/// A puzzle's placements.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Count {
-    /// There is no count: counting was off, or the outcome has none.
-    None,
-    /// So many.
-    Exact(u64),
-    /// More than the batch's limit.
-    OverLimit,
-}
-
-/// Why a puzzle is invalid.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct InvalidReason {
-    /// What is wrong.
-    pub reason: v1::invalid_puzzle::Reason,
-    /// The cells to blame, 0 to 80, ascending.
-    pub cells: Vec<u8>,
-    /// Characters found, for a wrong length.
-    pub found_length: u32,
-}
-
-/// One puzzle's result.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PuzzleResult {
-    /// Its index in the batch.
-    pub index: u64,
-    /// How it ended; unspecified for an outcome that only a newer client knows.
-    pub outcome: v1::Outcome,
-    /// 81 digits, if it has a solution.
-    pub solution: Option<String>,
-    /// Its placements.
-    pub placements: Count,
-    /// Why it is no puzzle, if it is none.
-    pub invalid: Option<InvalidReason>,
-}
-
 /// Results as they come.
 #[derive(Debug)]
 pub struct Results {
@@ -95,11 +58,19 @@ impl Results {
         Self { stream, token: None, end: None }
     }
 
-    /// The next run of results. `None`: the stream is complete, and [`Results::batch`] has the batch.
+    /// The next run of results, one value a puzzle. `None`: the stream is complete, and [`Results::batch`] has the batch.
     ///
     /// # Errors
     /// [`Error::Cut`] when the stream ends without its last message; [`Error::Status`]; [`Error::Contract`].
     pub async fn next(&mut self) -> Result<Option<Vec<PuzzleResult>>, Error> {
+        Ok(self.next_columns().await?.map(|run| run.results()))
+    }
+
+    /// The next run of results in columns, as they came: nothing is allocated for a puzzle. Otherwise as [`Results::next`].
+    ///
+    /// # Errors
+    /// As [`Results::next`].
+    pub async fn next_columns(&mut self) -> Result<Option<Run>, Error> {
         loop {
             if self.end.is_some() {
                 return Ok(None);
@@ -110,7 +81,7 @@ impl Results {
                 self.token = Some(message.resume_token);
             }
             if let Some(results) = message.results {
-                return unpack(results).map(Some);
+                return Run::of(results).map(Some);
             }
         }
     }
@@ -125,91 +96,5 @@ impl Results {
     #[must_use]
     pub fn batch(&self) -> Option<&v1::Batch> {
         self.end.as_ref()
-    }
-}
-
-fn unpack(chunk: v1::ResultChunk) -> Result<Vec<PuzzleResult>, Error> {
-    let count = chunk.outcomes.len();
-    if chunk.solutions.len() != count || !(chunk.placements.is_empty() || chunk.placements.len() == count) {
-        return Err(Error::Contract("the columns of a result message differ in length"));
-    }
-    let start = u64::try_from(chunk.start_index).map_err(|_| Error::Contract("start_index is negative"))?;
-    // Not by the generated iterator: it leaves unknown values out, and every later column would shift.
-    let outcomes: Vec<v1::Outcome> = chunk
-        .outcomes
-        .iter()
-        .map(|value| v1::Outcome::try_from(*value).unwrap_or(v1::Outcome::Unspecified))
-        .collect();
-    let mut invalid = chunk.invalid.into_iter().peekable();
-    let mut results = Vec::with_capacity(count);
-    for (place, (outcome, solution)) in outcomes.into_iter().zip(chunk.solutions).enumerate() {
-        let index = start + place as u64;
-        let reason =
-            invalid.next_if(|reason| u64::try_from(reason.index) == Ok(index)).map(|wire| reason(&wire));
-        results.push(PuzzleResult {
-            index,
-            outcome,
-            solution: (!solution.is_empty()).then_some(solution),
-            placements: placements(outcome, chunk.placements.get(place).copied()),
-            invalid: reason,
-        });
-    }
-    Ok(results)
-}
-
-fn placements(outcome: v1::Outcome, column: Option<i64>) -> Count {
-    use v1::Outcome;
-    match outcome {
-        Outcome::Invalid => Count::Exact(0),
-        Outcome::Unique | Outcome::Multiple | Outcome::NoSolution => match column {
-            None => Count::None,
-            Some(count) => u64::try_from(count).map_or(Count::OverLimit, Count::Exact),
-        },
-        _ => Count::None,
-    }
-}
-
-fn reason(wire: &v1::InvalidPuzzle) -> InvalidReason {
-    InvalidReason {
-        reason: wire.reason(),
-        cells: wire.cells.iter().filter_map(|cell| u8::try_from(*cell).ok()).collect(),
-        found_length: u32::try_from(wire.found_length).unwrap_or(0),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_outcome_of_a_newer_server_shifts_no_other_result() {
-        let chunk = v1::ResultChunk {
-            start_index: 7,
-            outcomes: vec![1, 99, 3],
-            solutions: vec!["1".repeat(81), String::new(), String::new()],
-            placements: vec![5, 0, -1],
-            ..v1::ResultChunk::default()
-        };
-        let results = unpack(chunk).expect("columns of one length");
-        let seen: Vec<_> =
-            results.iter().map(|result| (result.index, result.outcome, result.placements)).collect();
-        assert_eq!(
-            seen,
-            [
-                (7, v1::Outcome::Unique, Count::Exact(5)),
-                (8, v1::Outcome::Unspecified, Count::None),
-                (9, v1::Outcome::NoSolution, Count::OverLimit),
-            ]
-        );
-    }
-
-    #[test]
-    fn columns_of_different_lengths_are_refused() {
-        let chunk = v1::ResultChunk {
-            outcomes: vec![1, 1],
-            solutions: vec![String::new()],
-            ..v1::ResultChunk::default()
-        };
-        assert!(matches!(unpack(chunk), Err(Error::Contract(_))));
     }
 }

@@ -35,7 +35,8 @@ fn create(id: &str) -> v1::CreateBatchRequest {
 }
 
 fn append(id: &str, offset: Option<i64>, puzzles: usize) -> v1::AppendPuzzlesRequest {
-    let chunk = v1::PuzzleChunk { grids: vec![SEED.to_owned(); puzzles], ..v1::PuzzleChunk::default() };
+    let chunk =
+        v1::PuzzleChunk { grids: vec![SEED.to_owned(); puzzles].into(), ..v1::PuzzleChunk::default() };
     v1::AppendPuzzlesRequest { name: format!("batches/{id}"), offset, chunk: Some(chunk) }
 }
 

@@ -93,7 +93,7 @@ async fn a_cancel_in_the_middle_of_a_long_search_frees_the_worker_and_leaves_no_
             .append_puzzles(v1::AppendPuzzlesRequest {
                 name: batch.clone(),
                 offset: Some(10_000),
-                chunk: Some(v1::PuzzleChunk { grids: vec![SEED.to_owned()], ..v1::PuzzleChunk::default() }),
+                chunk: Some(v1::PuzzleChunk { grids: vec![SEED].into(), ..v1::PuzzleChunk::default() }),
             })
             .await,
     );

@@ -123,7 +123,7 @@ async fn a_solve_call_that_breaks_is_gone_on_with_by_its_token_at_another_server
     let service = Service::start(1, &[]);
     let (_second, second_url) = Service::server(&service.database);
     let chunk = |count: usize| {
-        Asked::Chunk(v1::PuzzleChunk { grids: vec![SEED.to_owned(); count], ..v1::PuzzleChunk::default() })
+        Asked::Chunk(v1::PuzzleChunk { grids: vec![SEED; count].into(), ..v1::PuzzleChunk::default() })
     };
     let requests = [chunk(10), chunk(300)].map(|request| v1::SolveRequest { request: Some(request) });
     let mut solver =

@@ -16,6 +16,7 @@ pub(crate) struct Cursor<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Cursor<'a> {
     /// One step of a reader: the next entry, `None` at the end. After damage nothing more is read: where the next entry begins is unknown.
+    #[inline]
     pub(crate) fn step<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, Damaged>,
@@ -30,17 +31,27 @@ impl<'a> Cursor<'a> {
         Some(entry)
     }
 
+    #[inline]
     pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], Damaged> {
         let (head, tail) = self.0.split_at_checked(count).ok_or(Damaged::Short)?;
         self.0 = tail;
         Ok(head)
     }
 
+    #[inline]
+    pub(crate) fn take_array<const N: usize>(&mut self) -> Result<&'a [u8; N], Damaged> {
+        let (head, tail) = self.0.split_first_chunk().ok_or(Damaged::Short)?;
+        self.0 = tail;
+        Ok(head)
+    }
+
+    #[inline]
     pub(crate) fn byte(&mut self) -> Result<u8, Damaged> {
-        Ok(self.take(1)?[0])
+        Ok(self.take_array::<1>()?[0])
     }
 
     /// LEB128, at most 64 bits.
+    #[inline]
     pub(crate) fn varint(&mut self) -> Result<u64, Damaged> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
@@ -58,9 +69,10 @@ impl<'a> Cursor<'a> {
     }
 
     /// A set of cells with its flags.
+    #[inline]
     pub(crate) fn mask(&mut self) -> Result<u128, Damaged> {
         let mut bytes = [0; 16];
-        bytes[..MASK_BYTES].copy_from_slice(self.take(MASK_BYTES)?);
+        bytes[..MASK_BYTES].copy_from_slice(self.take_array::<MASK_BYTES>()?);
         Ok(u128::from_le_bytes(bytes))
     }
 
@@ -72,8 +84,7 @@ impl<'a> Cursor<'a> {
             3 => Reason::DuplicateGiven,
             _ => return Err(Damaged::Entry),
         };
-        let length = self.take(4)?;
-        let found_length = u32::from_le_bytes([length[0], length[1], length[2], length[3]]);
+        let found_length = u32::from_le_bytes(*self.take_array()?);
         Ok(InvalidPuzzle { reason, cells: cells(mask).collect(), found_length })
     }
 }
@@ -89,7 +100,7 @@ pub(crate) fn is_plain(mask: u128) -> bool {
 }
 
 /// The cells of a mask, ascending.
-pub(crate) fn cells(mask: u128) -> impl Iterator<Item = u8> {
+fn cells(mask: u128) -> impl Iterator<Item = u8> {
     (0_u8..81).filter(move |cell| mask & (1 << cell) != 0)
 }
 

@@ -28,11 +28,12 @@
 mod cursor;
 mod pieces;
 mod puzzles;
+mod solutions;
 mod verdicts;
 
 pub use pieces::{PIECE_BYTES_MAX, Pieces, Run};
-pub use puzzles::{PUZZLE_FORMAT, PuzzleReader, pack_puzzle};
-pub use verdicts::{VERDICT_FORMAT, VerdictReader, pack_verdict};
+pub use puzzles::{PUZZLE_FORMAT, PuzzleReader, pack_bytes, pack_text};
+pub use verdicts::{StoredVerdict, VERDICT_FORMAT, VerdictReader, pack_verdict};
 
 /// Stored bytes that cannot be read: damage, or a newer version's format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

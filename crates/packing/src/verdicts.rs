@@ -1,10 +1,11 @@
 //! Verdicts to and from bytes.
 
-use solver::{CELLS, Outcome, Placements, Solution, Verdict};
+use solver::{CELLS, InvalidPuzzle, Outcome, Placements, Verdict};
 
 use crate::{
     Damaged,
     cursor::{Cursor, is_escape, put_invalid, put_varint},
+    solutions::{self, SOLUTION_BYTES},
 };
 
 /// The verdict format that is written.
@@ -12,11 +13,9 @@ pub const VERDICT_FORMAT: i16 = 1;
 
 const COUNTED: u8 = 1 << 4;
 const OVER_LIMIT: u8 = 1 << 5;
-const SOLUTION_BYTES: usize = 32;
-/// What the nine digits of a house sum up to.
-const HOUSE_SUM: u8 = 45;
 
 /// Appends a verdict's entry to `out`.
+#[inline]
 pub fn pack_verdict(verdict: &Verdict, out: &mut Vec<u8>) {
     let (flags, count) = match verdict {
         Verdict::Unique { placements, .. }
@@ -28,9 +27,14 @@ pub fn pack_verdict(verdict: &Verdict, out: &mut Vec<u8>) {
         },
         _ => (0, None),
     };
-    out.push(code(verdict.outcome()) | flags);
-    if let Some(solution) = verdict.solution() {
-        put_solution(solution, out);
+    let head = code(verdict.outcome()) | flags;
+    match verdict.solution() {
+        Some(solution) => {
+            let mut entry = [head; 1 + SOLUTION_BYTES];
+            entry[1..].copy_from_slice(&solutions::pack(solution));
+            out.extend_from_slice(&entry);
+        }
+        None => out.push(head),
     }
     if let Some(count) = count {
         put_varint(count, out);
@@ -52,9 +56,23 @@ fn code(outcome: Outcome) -> u8 {
     }
 }
 
-fn put_solution(solution: &Solution, out: &mut Vec<u8>) {
-    for row in solution.digits().chunks_exact(9).take(8) {
-        out.extend(row[..8].chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]));
+/// A verdict as it is stored, but for its solution, which is read as text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoredVerdict {
+    /// The verdict in one word.
+    pub outcome: Outcome,
+    /// As [`Verdict::placements`] tells them.
+    pub placements: Option<Placements>,
+    /// Why the puzzle is none, if it is none.
+    pub invalid: Option<InvalidPuzzle>,
+}
+
+impl StoredVerdict {
+    /// Whether there is a solution.
+    #[inline]
+    #[must_use]
+    pub fn has_solution(&self) -> bool {
+        matches!(self.outcome, Outcome::Unique | Outcome::Multiple)
     }
 }
 
@@ -75,34 +93,55 @@ impl<'a> VerdictReader<'a> {
         }
         Ok(Self { cursor: Cursor(data) })
     }
+
+    /// The next verdict, and in `solution` the 81 digits of its solution, if it has one: text, and nothing to be parsed. `None` at the end, and
+    /// after damage.
+    ///
+    /// What is stored was a solution when it was packed; of that, the digits and the sums of all houses are checked, and
+    /// nothing but digits is ever in `solution` when this succeeds.
+    #[inline]
+    pub fn next_into(&mut self, solution: &mut [u8; CELLS]) -> Option<Result<StoredVerdict, Damaged>> {
+        self.cursor.step(|cursor| read(cursor, solution))
+    }
 }
 
-fn read(cursor: &mut Cursor<'_>) -> Result<Verdict, Damaged> {
+#[inline]
+fn read(cursor: &mut Cursor<'_>, solution: &mut [u8; CELLS]) -> Result<StoredVerdict, Damaged> {
     let head = cursor.byte()?;
-    Ok(match head & 15 {
-        1 => {
-            let solution = solution(cursor)?;
-            Verdict::Unique { solution, placements: placements(cursor, head)? }
-        }
-        2 => {
-            let solution = solution(cursor)?;
-            Verdict::Multiple { solution, placements: placements(cursor, head)? }
-        }
-        3 => Verdict::NoSolution { placements: placements(cursor, head)? },
-        4 => {
-            let mask = cursor.mask()?;
-            if !is_escape(mask) {
-                return Err(Damaged::Entry);
-            }
-            Verdict::Invalid(cursor.invalid(mask)?)
-        }
-        5 => Verdict::Undecided,
-        6 => Verdict::Failed,
-        7 => Verdict::Cancelled,
+    let outcome = match head & 15 {
+        1 => Outcome::Unique,
+        2 => Outcome::Multiple,
+        3 => Outcome::NoSolution,
+        4 => return invalid(cursor),
+        5 => Outcome::Undecided,
+        6 => Outcome::Failed,
+        7 => Outcome::Cancelled,
         _ => return Err(Damaged::Entry),
-    })
+    };
+    let mut verdict = StoredVerdict { outcome, placements: None, invalid: None };
+    if verdict.has_solution() {
+        let packed = cursor.take_array::<SOLUTION_BYTES>()?;
+        if !solutions::unpack(packed, solution) {
+            return Err(Damaged::Entry);
+        }
+    }
+    if verdict.has_solution() || outcome == Outcome::NoSolution {
+        verdict.placements = Some(placements(cursor, head)?);
+    }
+    Ok(verdict)
 }
 
+#[cold]
+fn invalid(cursor: &mut Cursor<'_>) -> Result<StoredVerdict, Damaged> {
+    let mask = cursor.mask()?;
+    if !is_escape(mask) {
+        return Err(Damaged::Entry);
+    }
+    let invalid = Some(cursor.invalid(mask)?);
+    Ok(StoredVerdict { outcome: Outcome::Invalid, placements: Some(Placements::Exact(0)), invalid })
+}
+
+#[inline]
 fn placements(cursor: &mut Cursor<'_>, head: u8) -> Result<Placements, Damaged> {
     Ok(match head & !15 {
         0 => Placements::NotCounted,
@@ -110,35 +149,4 @@ fn placements(cursor: &mut Cursor<'_>, head: u8) -> Result<Placements, Damaged> 
         OVER_LIMIT => Placements::OverLimit,
         _ => return Err(Damaged::Entry),
     })
-}
-
-fn solution(cursor: &mut Cursor<'_>) -> Result<Solution, Damaged> {
-    let bytes = cursor.take(SOLUTION_BYTES)?;
-    let mut digits = [0_u8; CELLS];
-    for (place, byte) in bytes.iter().enumerate() {
-        let cell = place / 4 * 9 + place % 4 * 2;
-        digits[cell] = byte >> 4;
-        digits[cell + 1] = byte & 15;
-    }
-    for row in 0..8 {
-        digits[row * 9 + 8] = rest(digits[row * 9..row * 9 + 8].iter())?;
-    }
-    for column in 0..9 {
-        digits[72 + column] = rest(digits[column..72].iter().step_by(9))?;
-    }
-    Solution::new(digits).ok_or(Damaged::Entry)
-}
-
-/// The ninth digit of a house, from the other eight.
-fn rest<'a>(eight: impl Iterator<Item = &'a u8>) -> Result<u8, Damaged> {
-    let sum = eight.fold(0_u8, |sum, digit| sum.saturating_add(*digit));
-    HOUSE_SUM.checked_sub(sum).ok_or(Damaged::Entry)
-}
-
-impl Iterator for VerdictReader<'_> {
-    type Item = Result<Verdict, Damaged>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.cursor.step(read)
-    }
 }

@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use packing::VerdictReader;
 use proto::v1;
-use solver::Verdict;
 use store::{Batch, ResultRange, Store, Wakes};
 use tokio::sync::mpsc;
 use tonic::Status;
@@ -15,6 +13,7 @@ use crate::{
     limits::{HEARTBEAT, POLL_MAX, POLL_MIN, RANGES_READ_MAX, RESUME_RANGES_MAX},
     status::Refusal,
     tokens,
+    verdicts::{ReadAhead, bare},
     wire::{self, ResultColumns, ResultForm},
 };
 
@@ -172,12 +171,13 @@ impl<M> Delivery<'_, M> {
     async fn send_new(&mut self, owner: &str) -> Result<Sent, Cut> {
         let mut from = self.wanted.delivered.watermark();
         let mut sent = Sent::default();
+        let mut ahead = ReadAhead::default();
         loop {
             // One slow puzzle may hold the watermark for long: what was delivered beyond it is not read again.
             from = self.wanted.delivered.first_missing(from);
             let ranges = self.store.finished(self.batch.key, from, RANGES_READ_MAX).await?;
             let is_last_page = ranges.len() < RANGES_READ_MAX;
-            for range in ranges {
+            for (place, range) in ranges.iter().enumerate() {
                 for (lo, hi) in self.wanted.delivered.missing(range.lo, range.hi) {
                     let delivered = &self.wanted.delivered;
                     if self.wanted.ordered && lo > delivered.watermark() {
@@ -187,7 +187,7 @@ impl<M> Delivery<'_, M> {
                     if !delivered.has_room(lo, hi, RESUME_RANGES_MAX) {
                         return Ok(sent);
                     }
-                    let Some(results) = self.results(range, lo, hi).await? else {
+                    let Some(results) = self.results(&ranges[place..], lo, hi, &mut ahead).await? else {
                         return Ok(Sent { is_stale: true, ..sent });
                     };
                     self.wanted.delivered.insert(lo, hi);
@@ -203,46 +203,30 @@ impl<M> Delivery<'_, M> {
         }
     }
 
-    /// The results of `[lo, hi)`, which is part of a finished range. `None`: the range is not there any more. Its batch was deleted, or the database has
-    /// crashed, lost it, and it is solved again.
+    /// The results of `[lo, hi)`, which is part of the first of some finished ranges. `None`: the range is not there any more. Its batch was deleted, or
+    /// the database has crashed, lost it, and it is solved again.
     async fn results(
         &self,
-        range: ResultRange,
+        ranges: &[ResultRange],
         lo: u64,
         hi: u64,
+        ahead: &mut ReadAhead,
     ) -> Result<Option<v1::ResultChunk>, Refusal> {
+        let range = ranges[0];
         let form = ResultForm { packed: self.wanted.packed, counted: self.batch.placement_limit > 0 };
-        let mut columns = ResultColumns::new(lo, form);
-        if let Some(verdict) = bare(range) {
-            for _ in lo..hi {
-                columns.push(&verdict);
-            }
+        let mut columns = ResultColumns::new(lo, hi - lo, form);
+        if let Some(outcome) = bare(range) {
+            columns.push_bare(outcome, hi - lo);
         } else {
-            for piece in self.store.verdicts(self.batch.key, range).await? {
-                for (index, verdict) in (piece.lo..).zip(VerdictReader::new(piece.format, &piece.data)?) {
-                    let verdict = verdict?;
-                    if (lo..hi).contains(&index) {
-                        columns.push(&verdict);
-                    }
-                }
-            }
+            let is_wanted =
+                |range: &ResultRange| !self.wanted.delivered.missing(range.lo, range.hi).is_empty();
+            ahead.read(self.store, self.batch.key, ranges, is_wanted).await?;
+            ahead.fill(&mut columns, lo, hi)?;
         }
         if columns.len() as u64 == hi - lo {
             return Ok(Some(columns.finish()));
         }
         let now = self.store.finished(self.batch.key, range.lo, 1).await?;
         if now.first() == Some(&range) { Err(packing::Damaged::Short.into()) } else { Ok(None) }
-    }
-}
-
-/// The verdict of a range that was given it as a whole: then it has no pieces.
-fn bare(range: ResultRange) -> Option<Verdict> {
-    let puzzles = range.hi - range.lo;
-    if range.cancelled == puzzles {
-        Some(Verdict::Cancelled)
-    } else if range.failed == puzzles {
-        Some(Verdict::Failed)
-    } else {
-        None
     }
 }

@@ -1,8 +1,10 @@
 //! Taking puzzles in: checked, packed, cut into chunks, compared with what is stored, appended.
 
-use packing::{PUZZLE_FORMAT, Pieces, PuzzleReader, pack_puzzle};
+use std::ops::Range;
+
+use packing::{PIECE_BYTES_MAX, PUZZLE_FORMAT, PuzzleReader, pack_bytes, pack_text};
 use proto::v1;
-use solver::{CELLS, Givens};
+use solver::CELLS;
 use store::{Append, Batch, BatchState, CHUNK_PUZZLES_MAX, Chunk, Piece, Store, TenantId};
 
 use crate::{
@@ -14,6 +16,9 @@ use crate::{
     status::Refusal,
     wire,
 };
+
+/// Bytes of the entry of a puzzle with 32 givens; for the others the room grows.
+const ENTRY_BYTES_USUAL: usize = 27;
 
 /// The puzzles of one message, packed.
 #[derive(Debug)]
@@ -36,13 +41,17 @@ impl PackedPuzzles {
     /// Checks a message's limits and packs its puzzles. What is no puzzle is packed as such: its outcome is INVALID.
     pub(crate) fn of(chunk: &v1::PuzzleChunk) -> Result<Self, Refusal> {
         check(chunk)?;
-        let mut packed = Self { bytes: Vec::new(), ends: Vec::new() };
-        for grid in &chunk.grids {
-            pack_puzzle(grid.as_bytes(), &Givens::parse(grid), &mut packed.bytes);
+        let puzzles = chunk.grids.len() + chunk.packed_grids.len() / CELLS;
+        let mut packed = Self {
+            bytes: Vec::with_capacity(puzzles * ENTRY_BYTES_USUAL),
+            ends: Vec::with_capacity(puzzles),
+        };
+        for grid in chunk.grids.iter_bytes() {
+            pack_text(grid, &mut packed.bytes);
             packed.ends.push(packed.bytes.len());
         }
         for grid in chunk.packed_grids.chunks_exact(CELLS) {
-            pack_puzzle(grid, &Givens::parse_bytes(grid), &mut packed.bytes);
+            pack_bytes(grid, &mut packed.bytes);
             packed.ends.push(packed.bytes.len());
         }
         Ok(packed)
@@ -52,9 +61,13 @@ impl PackedPuzzles {
         self.ends.len()
     }
 
+    /// Where the entry of the puzzle at `place` begins.
+    fn start(&self, place: usize) -> usize {
+        place.checked_sub(1).map_or(0, |before| self.ends[before])
+    }
+
     fn entry(&self, place: usize) -> &[u8] {
-        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.bytes[start..self.ends[place]]
+        &self.bytes[self.start(place)..self.ends[place]]
     }
 
     /// The puzzles from `place` on, in chunks for the batch's index `offset` and after.
@@ -63,20 +76,27 @@ impl PackedPuzzles {
         let (mut place, mut offset) = (place, offset);
         while place < self.len() {
             let end = self.len().min(place + chunk_puzzles(offset));
-            let mut pieces = Pieces::default();
-            for entry in place..end {
-                pieces.push(self.entry(entry));
-            }
-            let mut chunk = Chunk { pieces: Vec::new() };
-            for run in pieces.finish() {
-                let hi = offset + run.count as u64;
-                chunk.pieces.push(Piece { lo: offset, hi, data: run.data });
-                offset = hi;
-            }
-            chunks.push(chunk);
+            chunks.push(Chunk { pieces: self.pieces(place..end, offset) });
+            offset += (end - place) as u64;
             place = end;
         }
         chunks
+    }
+
+    /// The puzzles at `places` in pieces, the first of them the batch's index `offset`. They are packed already, so a piece is one copy.
+    fn pieces(&self, places: Range<usize>, offset: u64) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let (mut place, mut lo) = (places.start, offset);
+        while place < places.end {
+            let start = self.start(place);
+            let ends = &self.ends[place..places.end];
+            // One entry always fits.
+            let count = ends.partition_point(|end| end - start <= PIECE_BYTES_MAX).max(1);
+            let hi = lo + count as u64;
+            pieces.push(Piece { lo, hi, data: self.bytes[start..ends[count - 1]].to_vec() });
+            (place, lo) = (place + count, hi);
+        }
+        pieces
     }
 }
 
@@ -104,7 +124,7 @@ fn check(chunk: &v1::PuzzleChunk) -> Result<(), Refusal> {
             "must hold at most {MESSAGE_PUZZLES_MAX} puzzles, not {puzzles}; send several messages"
         ));
     }
-    let bytes = packed + chunk.grids.iter().map(String::len).sum::<usize>();
+    let bytes = packed + chunk.grids.text_bytes();
     if bytes > GRIDS_BYTES_MAX {
         return refuse(format!(
             "must hold at most {GRIDS_BYTES_MAX} bytes of grids, not {bytes}; send several messages"
@@ -191,7 +211,7 @@ mod tests {
     use super::*;
 
     fn message(puzzles: usize) -> v1::PuzzleChunk {
-        v1::PuzzleChunk { grids: vec![".".repeat(81); puzzles], ..v1::PuzzleChunk::default() }
+        v1::PuzzleChunk { grids: vec![".".repeat(81); puzzles].into(), ..v1::PuzzleChunk::default() }
     }
 
     #[test]
@@ -204,7 +224,7 @@ mod tests {
                 let begin = offset;
                 for piece in &chunk.pieces {
                     assert_eq!(piece.lo, offset);
-                    assert!(piece.hi > piece.lo && piece.data.len() <= packing::PIECE_BYTES_MAX);
+                    assert!(piece.hi > piece.lo && piece.data.len() <= PIECE_BYTES_MAX);
                     offset = piece.hi;
                 }
                 lengths.push(offset - begin);
@@ -219,10 +239,12 @@ mod tests {
     #[test]
     fn each_limit_of_a_message_is_named_and_holds_to_the_last_one() {
         assert!(PackedPuzzles::of(&message(MESSAGE_PUZZLES_MAX)).is_ok());
-        let long =
-            |bytes: usize| v1::PuzzleChunk { grids: vec!["1".repeat(bytes)], ..v1::PuzzleChunk::default() };
+        let long = |bytes: usize| v1::PuzzleChunk {
+            grids: vec!["1".repeat(bytes)].into(),
+            ..v1::PuzzleChunk::default()
+        };
         assert!(PackedPuzzles::of(&long(GRIDS_BYTES_MAX)).is_ok());
-        let both = v1::PuzzleChunk { grids: vec![String::new()], packed_grids: vec![b'.'; 81].into() };
+        let both = v1::PuzzleChunk { grids: vec![""].into(), packed_grids: vec![b'.'; 81].into() };
         let odd = v1::PuzzleChunk { packed_grids: vec![b'.'; 80].into(), ..v1::PuzzleChunk::default() };
         for (chunk, word) in [
             (message(0), "1 to 10000"),
@@ -243,8 +265,7 @@ mod tests {
     fn zero_and_dot_and_packed_grids_give_the_same_entries() {
         let dots = "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79";
         let zeros = dots.replace('.', "0");
-        let strings =
-            v1::PuzzleChunk { grids: vec![dots.to_owned(), zeros.clone()], ..v1::PuzzleChunk::default() };
+        let strings = v1::PuzzleChunk { grids: vec![dots, &zeros].into(), ..v1::PuzzleChunk::default() };
         let packed =
             v1::PuzzleChunk { packed_grids: zeros.into_bytes().into(), ..v1::PuzzleChunk::default() };
         let strings = PackedPuzzles::of(&strings).expect("good");

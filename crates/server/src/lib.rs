@@ -19,6 +19,7 @@ mod status;
 mod tenants;
 mod tokens;
 mod upload;
+mod verdicts;
 mod watch;
 mod wire;
 

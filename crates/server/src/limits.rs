@@ -38,6 +38,8 @@ pub(crate) const ECHO_BYTES_MAX: usize = 80;
 
 /// Finished ranges read at a time.
 pub(crate) const RANGES_READ_MAX: usize = 64;
+/// Puzzles whose verdicts one query reads for a stream, where that is more than one range: some 300 KB.
+pub(crate) const VERDICTS_READ_MAX: u64 = 8_192;
 /// Ranges above the watermark that a stream keeps apart, and so the length of its resume tokens: at most 4 KB.
 pub(crate) const RESUME_RANGES_MAX: usize = 256;
 /// Batches on a page of a list, where none is asked for.

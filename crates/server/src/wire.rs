@@ -5,9 +5,10 @@ use std::{
     time::Duration,
 };
 
+use packing::StoredVerdict;
 use prost_types::Timestamp;
-use proto::v1;
-use solver::{InvalidPuzzle, Outcome, PlacementLimit, Placements, Reason, Verdict};
+use proto::{Grids, Outcomes, v1};
+use solver::{CELLS, InvalidPuzzle, Outcome, PlacementLimit, Placements, Reason};
 use store::{Batch, BatchState, NewBatch, Progress};
 use time::OffsetDateTime;
 use uuid::Uuid;
@@ -251,32 +252,47 @@ pub(crate) struct ResultColumns {
 }
 
 impl ResultColumns {
-    pub(crate) fn new(start_index: u64, form: ResultForm) -> Self {
-        let chunk = v1::ResultChunk { start_index: signed(start_index), ..v1::ResultChunk::default() };
-        Self { form, chunk, packed: Vec::new() }
+    /// Empty columns with room for so many puzzles.
+    pub(crate) fn new(start_index: u64, puzzles: u64, form: ResultForm) -> Self {
+        let room = usize::try_from(puzzles).unwrap_or_default();
+        let room_if = |is_filled: bool| if is_filled { room } else { 0 };
+        let chunk = v1::ResultChunk {
+            start_index: signed(start_index),
+            outcomes: Outcomes::with_capacity(room),
+            solutions: Grids::with_capacity(room_if(!form.packed)),
+            placements: Vec::with_capacity(room_if(form.counted)),
+            ..v1::ResultChunk::default()
+        };
+        Self { form, chunk, packed: Vec::with_capacity(room_if(form.packed) * CELLS) }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.chunk.outcomes.len()
     }
 
-    pub(crate) fn push(&mut self, verdict: &Verdict) {
-        let index = self.chunk.start_index + signed(self.len() as u64);
-        self.chunk.outcomes.push(outcome(verdict.outcome()).into());
-        let solution = verdict.solution().map(ToString::to_string);
-        if self.form.packed {
-            match &solution {
-                Some(text) => self.packed.extend_from_slice(text.as_bytes()),
-                None => self.packed.extend_from_slice(&[b'.'; solver::CELLS]),
-            }
-        } else {
-            self.chunk.solutions.push(solution.unwrap_or_default());
+    /// Adds a verdict; `solution` is looked at only if it has one.
+    pub(crate) fn push(&mut self, verdict: &StoredVerdict, solution: &[u8; CELLS]) {
+        if let Some(invalid) = &verdict.invalid {
+            let index = self.chunk.start_index + signed(self.len() as u64);
+            self.chunk.invalid.push(invalid_puzzle(index, invalid));
+        }
+        self.chunk.outcomes.push(outcome(verdict.outcome));
+        match (self.form.packed, verdict.has_solution()) {
+            (true, true) => self.packed.extend_from_slice(solution),
+            (true, false) => self.packed.extend_from_slice(&[b'.'; CELLS]),
+            (false, true) => self.chunk.solutions.push_ascii(solution),
+            (false, false) => self.chunk.solutions.push(""),
         }
         if self.form.counted {
-            self.chunk.placements.push(placements(verdict));
+            self.chunk.placements.push(placements(verdict.placements));
         }
-        if let Verdict::Invalid(invalid) = verdict {
-            self.chunk.invalid.push(invalid_puzzle(index, invalid));
+    }
+
+    /// Adds the verdict of puzzles that were given it together, so many times.
+    pub(crate) fn push_bare(&mut self, outcome: Outcome, puzzles: u64) {
+        let verdict = StoredVerdict { outcome, placements: None, invalid: None };
+        for _ in 0..puzzles {
+            self.push(&verdict, &[b'.'; CELLS]);
         }
     }
 
@@ -298,8 +314,8 @@ fn outcome(outcome: Outcome) -> v1::Outcome {
     }
 }
 
-fn placements(verdict: &Verdict) -> i64 {
-    match verdict.placements() {
+fn placements(placements: Option<Placements>) -> i64 {
+    match placements {
         Some(Placements::Exact(count)) => signed(count),
         Some(Placements::OverLimit) => OVER_LIMIT,
         Some(Placements::NotCounted) | None => 0,

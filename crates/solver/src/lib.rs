@@ -45,6 +45,7 @@
 mod answer;
 mod bands;
 mod board;
+mod clashes;
 #[allow(clippy::inline_always, reason = "see `simd`: what is not inlined runs without the instructions")]
 mod count;
 mod full_grid;
@@ -68,6 +69,7 @@ mod verdict;
 #[doc(hidden)]
 pub use answer::test_panic;
 pub use answer::{PlacementLimit, Solver, answer};
+pub use clashes::Clashes;
 pub use generate::{GenerateError, Generator, Kind};
 pub use givens::{Givens, Puzzle};
 pub use grid::{CELLS, Grid, Solution};

@@ -58,19 +58,20 @@ impl Store {
             .collect()
     }
 
-    /// The packed verdicts of one finished range, in order.
+    /// The packed verdicts of the finished ranges that begin in `[lo, hi)`, in order of index: one query for ranges that follow each other.
     ///
     /// # Errors
     /// [`Error::Database`].
-    pub async fn verdicts(&self, key: BatchKey, range: ResultRange) -> Result<Vec<StoredPiece>, Error> {
+    pub async fn verdicts(&self, key: BatchKey, lo: u64, hi: u64) -> Result<Vec<StoredPiece>, Error> {
         let rows = sqlx::query_as!(
             PieceRow,
             "select lo, hi, format, data from result_piece
-             where part = $1 and batch_id = $2 and result_lo = $3
-             order by piece",
+             where part = $1 and batch_id = $2 and result_lo >= $3 and result_lo < $4
+             order by result_lo, piece",
             key.part,
             key.id,
-            signed(range.lo)
+            signed(lo),
+            signed(hi)
         )
         .fetch_all(&self.pool)
         .await?;

@@ -75,7 +75,7 @@ pub(crate) fn solve(job: &Job, slice: &Slice, solver: &mut Solver) -> Result<Opt
 
 /// The puzzles of a job's range, each of them and nothing else: a gap would put every later verdict under a wrong index.
 fn puzzles(job: &Job) -> Result<Vec<Puzzle>, Damaged> {
-    let mut puzzles = Vec::new();
+    let mut puzzles = Vec::with_capacity(usize::try_from(job.key.hi - job.key.lo).unwrap_or_default());
     let mut next = job.key.lo;
     for piece in &job.pieces {
         let mut entries = PuzzleReader::new(piece.format, &piece.data)?;
@@ -94,16 +94,13 @@ fn puzzles(job: &Job) -> Result<Vec<Puzzle>, Damaged> {
 #[derive(Default)]
 struct Done {
     pieces: Pieces,
-    entry: Vec<u8>,
     counts: OutcomeCounts,
     puzzles: u64,
 }
 
 impl Done {
     fn push(&mut self, verdict: &Verdict) {
-        self.entry.clear();
-        pack_verdict(verdict, &mut self.entry);
-        self.pieces.push(&self.entry);
+        self.pieces.push(|data| pack_verdict(verdict, data));
         self.puzzles += 1;
         let counts = &mut self.counts;
         *match verdict.outcome() {
@@ -145,8 +142,8 @@ impl Done {
 
 #[cfg(test)]
 mod tests {
-    use packing::{PUZZLE_FORMAT, pack_puzzle};
-    use solver::{Givens, Width};
+    use packing::{PUZZLE_FORMAT, pack_text};
+    use solver::Width;
     use store::{JobKey, StoredPiece};
 
     use super::*;
@@ -156,7 +153,7 @@ mod tests {
     fn piece(lo: u64, hi: u64, puzzles: u64) -> StoredPiece {
         let mut data = Vec::new();
         for _ in 0..puzzles {
-            pack_puzzle(SEED.as_bytes(), &Givens::parse(SEED), &mut data);
+            pack_text(SEED, &mut data);
         }
         StoredPiece { lo, hi, format: PUZZLE_FORMAT, data }
     }
