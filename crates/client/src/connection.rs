@@ -27,6 +27,8 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of a window: a stream's, and a connection's for 32 of them and one call more.
 const STREAM_WINDOW: u32 = 256 << 10;
 const CONNECTION_WINDOW: u32 = 33 * STREAM_WINDOW;
+/// Bytes of an HTTP/2 frame, at the most: few frames to a message instead of one for each 16 KiB.
+const FRAME_BYTES_MAX: u32 = 1 << 20;
 
 /// What to create.
 #[derive(Clone, Default, Debug)]
@@ -67,6 +69,7 @@ impl Client {
             .tcp_nodelay(true)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_frame_size(FRAME_BYTES_MAX)
             .http2_keep_alive_interval(KEEPALIVE_INTERVAL)
             .keep_alive_timeout(KEEPALIVE_TIMEOUT);
         let channel = endpoint

@@ -68,6 +68,8 @@ pub(crate) const STREAMS_MAX: u32 = 32;
 pub(crate) const STREAM_WINDOW: u32 = 256 << 10;
 /// Window of a connection, in bytes: all its streams stalled leave room for one more call.
 pub(crate) const CONNECTION_WINDOW: u32 = (STREAMS_MAX + 1) * STREAM_WINDOW;
+/// Bytes of an HTTP/2 frame, at the most: few frames to a message instead of one for each 16 KiB.
+pub(crate) const FRAME_BYTES_MAX: u32 = 1 << 20;
 /// A silent peer is asked after this.
 pub(crate) const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 /// And given up after this.

@@ -13,8 +13,8 @@ use crate::{
     batches::{Batches, Shared},
     drain::Drain,
     limits::{
-        CONNECTION_WINDOW, DECODED_BYTES_MAX, KEEPALIVE_INTERVAL, KEEPALIVE_TIMEOUT, PARTITIONS_INTERVAL,
-        STREAM_WINDOW, STREAMS_MAX,
+        CONNECTION_WINDOW, DECODED_BYTES_MAX, FRAME_BYTES_MAX, KEEPALIVE_INTERVAL, KEEPALIVE_TIMEOUT,
+        PARTITIONS_INTERVAL, STREAM_WINDOW, STREAMS_MAX,
     },
     solve::Solver,
     tenants::Tenants,
@@ -75,6 +75,7 @@ pub async fn serve(
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(STREAMS_MAX)
+        .max_frame_size(FRAME_BYTES_MAX)
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
         .add_service(health)
