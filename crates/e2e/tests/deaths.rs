@@ -144,7 +144,8 @@ async fn a_killed_workers_puzzles_are_all_answered_once_within_its_lease() {
 #[tokio::test(flavor = "multi_thread")]
 async fn leases_given_back_at_sigterm_are_taken_by_a_new_worker_at_once() {
     let mut service = Service::start(0, &[]);
-    let options = ["--threads", "2", "--grace", "0"];
+    // One thread more than long searches: they never have all of them.
+    let options = ["--threads", "3", "--grace", "0"];
     let mut first = Service::worker(&service.database, &options);
     submit_singly(&service, &[ENDLESS; 2], ENDLESS_LIMIT).await;
     let running = |attempt: u32| {
@@ -194,7 +195,8 @@ async fn more_long_searches_than_cores_starve_no_heartbeat_and_no_health_check()
     use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
     let service = Service::start(0, &[]);
     let cores = std::thread::available_parallelism().unwrap().get();
-    let threads = (cores * 2).to_string();
+    // One more than they may have: long searches never have all threads.
+    let threads = (cores * 2 + 1).to_string();
     let _worker =
         Service::worker(&service.database, &["--lease", "2", "--threads", &threads, "--grace", "0"]);
     let _other = Service::worker(&service.database, &["--lease", "2"]);
@@ -227,7 +229,7 @@ async fn at_sigterm_what_fits_in_the_grace_time_is_stored_and_the_rest_is_solved
     // The grace time is far from both of them.
     let (long, short) = (limit_for(Duration::from_secs(15)), limit_for(Duration::from_millis(500)));
     let service = Service::start(0, &[]);
-    let mut first = Service::worker(&service.database, &["--threads", "2", "--grace", "5"]);
+    let mut first = Service::worker(&service.database, &["--threads", "3", "--grace", "5"]);
     let long = submit_singly(&service, &[ENDLESS], long).await;
     let short = submit_singly(&service, &[ENDLESS], short).await;
     let running = "select count(*) from job where owner is not null";

@@ -73,7 +73,8 @@ async fn a_cancel_in_the_middle_of_a_long_search_frees_the_worker_and_leaves_no_
     let begun = Instant::now();
     let done = service.run(&["cancel", "long-search"], "");
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stdout.contains(": 5,000 done, ") && !done.stdout.contains(" 0 being"), "{}", done.stdout);
+    // What was behind the long one has gone back meanwhile, and some of it may be done.
+    assert!(done.stdout.contains(" done, ") && !done.stdout.contains(" 0 being"), "{}", done.stdout);
     eventually("it has ended", || (service.database.value("select state from batch") == "5").then_some(()));
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     assert_eq!(service.run(&["submit", "-"], SEED).code, Some(0), "the worker is free");
@@ -83,8 +84,8 @@ async fn a_cancel_in_the_middle_of_a_long_search_frees_the_worker_and_leaves_no_
     let lines: Vec<&str> = shown.stdout.lines().collect();
     assert_eq!(lines.len(), PUZZLES);
     for (index, line) in lines.iter().enumerate() {
-        let outcome = if index < 5_000 { "unique" } else { "cancelled" };
-        assert!(line.starts_with(&format!("{{\"index\":{index},\"outcome\":\"{outcome}\"")), "{line}");
+        let is = |outcome| line.starts_with(&format!("{{\"index\":{index},\"outcome\":\"{outcome}\""));
+        assert!(index != 5_000 && is("unique") || index >= 5_000 && is("cancelled"), "{line}");
     }
     let (code, why) = reason(
         BatchServiceClient::connect(service.url.clone())

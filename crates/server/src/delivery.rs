@@ -10,7 +10,7 @@ use tonic::Status;
 use crate::{
     drain::Drain,
     intervals::Delivered,
-    limits::{HEARTBEAT, POLL_MAX, POLL_MIN, RANGES_READ_MAX, RESUME_RANGES_MAX},
+    limits::{HEARTBEAT, POLL_FLOWING, POLL_MAX, POLL_MIN, RANGES_READ_MAX, RESUME_RANGES_MAX},
     status::Refusal,
     tokens,
     verdicts::{ReadAhead, bare},
@@ -141,7 +141,7 @@ impl<M> Delivery<'_, M> {
             let sent = self.send_new(&owner).await?;
             if sent.any {
                 last_sent = Instant::now();
-                poll = POLL_MIN;
+                poll = POLL_FLOWING;
             }
             if !sent.is_stale && (self.batch.state.is_final() || !self.wanted.follow) {
                 let found = self.store.batch_progress(self.batch.key).await;

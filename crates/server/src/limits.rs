@@ -55,7 +55,9 @@ pub(crate) const WATCH_INTERVALS: std::ops::RangeInclusive<Duration> =
 pub(crate) const DROPPED_MAX: usize = 10_000;
 /// Messages made ahead for one slow reader.
 pub(crate) const MESSAGES_AHEAD_MAX: usize = 2;
-/// A stream looks again after this, whatever notifications say; twice as long after each look that found nothing.
+/// A stream that has just found results looks again after this, for more of them are on their way; twice as long after each look that found nothing.
+pub(crate) const POLL_FLOWING: Duration = Duration::from_millis(20);
+/// One that begins looks again after this, whatever notifications say; likewise.
 pub(crate) const POLL_MIN: Duration = Duration::from_millis(500);
 /// But not longer than this.
 pub(crate) const POLL_MAX: Duration = Duration::from_secs(4);

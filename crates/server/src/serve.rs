@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use proto::v1::{batch_service_server::BatchServiceServer, solver_service_server::SolverServiceServer};
-use store::{Store, Waker};
+use store::{Listens, Store, Waker};
 use tokio::net::TcpListener;
 use tonic::transport::{Server, server::TcpIncoming};
 use tonic_health::{ServingStatus, server::HealthReporter};
@@ -56,7 +56,7 @@ pub async fn serve(
 ) -> Result<(), ServeError> {
     let (drain_start, drain) = Drain::new();
     let shared = Shared {
-        waker: Arc::new(Waker::start(store.clone())),
+        waker: Arc::new(Waker::start(store.clone(), Listens::Results)),
         tenants: Arc::new(Tenants::default()),
         admission: Admission::new(config.quotas),
         drain: drain.clone(),

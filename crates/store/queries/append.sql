@@ -1,10 +1,37 @@
 -- Adds chunks at an offset: guarded by state and offset, so that a repeat, a gap or a sealed batch adds nothing and returns no row.
--- $1 batch, $2 offset, $3 puzzles, $4 $5 chunk ranges, $6 to $9 pieces, $10 format, $11 the pieces' bytes, $12 priority step in microseconds.
+--
+-- Each job gets its turn by start-time fair queueing: its tag is where its tenant's queue ends, or the virtual clock if that has gone beyond, and its cost by
+-- the tenant's weight. No row is shared by a tenant's appends: where the queue ends is the greatest tag among its waiting jobs above the clock. The first
+-- chunks of a tenant's batches queue by themselves: a small batch does not wait behind a large one of the same tenant, and neither can have more than a
+-- share each. Workers are told, unless so much waits already that none of them can be idle.
+-- $1 batch, $2 offset, $3 puzzles, $4 $5 chunk ranges, $6 to $9 pieces, $10 format, $11 the pieces' bytes, $12 head start of one step of priority,
+-- $13 the greatest placement limit that is not long, $14 waiting jobs that keep every worker awake.
 with guarded as (
     update batch
     set puzzle_count = puzzle_count + $3, appended_at = now()
     where id = $1 and state = 1 and puzzle_count = $2 and deleted_at is null
-    returning id, part, tenant_id, priority, puzzle_count
+    returning id, part, tenant_id, priority, puzzle_count, placement_limit, puzzle_cost
+),
+queue as (
+    select
+        g.id, g.part, g.tenant_id, g.priority * $12::bigint as head_start, g.placement_limit > $13::bigint as is_long, g.puzzle_cost, t.weight,
+        greatest(v.last_value, (
+            select j.tag
+            from job j
+            where j.tenant_id = g.tenant_id and j.lease_until is null and j.lo = 0 and j.tag > v.last_value
+            order by j.tag desc
+            limit 1
+        )) as first_end,
+        greatest(v.last_value, (
+            select j.tag
+            from job j
+            where j.tenant_id = g.tenant_id and j.lease_until is null and j.lo > 0 and j.tag > v.last_value
+            order by j.tag desc
+            limit 1
+        )) as rest_end
+    from guarded g
+    join tenant t on t.id = g.tenant_id
+    cross join virtual_clock v
 ),
 stored as (
     insert into payload (part, batch_id, chunk_lo, piece, lo, hi, format, data)
@@ -13,9 +40,34 @@ stored as (
         unnest($6::bigint[], $7::smallint[], $8::bigint[], $9::bigint[], $11::bytea[]) as p (chunk_lo, piece, lo, hi, data)
 ),
 queued as (
-    insert into job (batch_id, lo, hi, chunk_lo, part, tenant_id, tag)
-    select g.id, c.lo, c.hi, c.lo, g.part, g.tenant_id,
-        (extract(epoch from now()) * 1000000)::bigint - g.priority * $12::bigint
-    from guarded g, unnest($4::bigint[], $5::bigint[]) as c (lo, hi)
+    insert into job (batch_id, lo, hi, chunk_lo, part, tenant_id, is_long, tag, place)
+    select q.id, c.lo, c.hi, c.lo, q.part, q.tenant_id, q.is_long, c.tag, c.tag - q.head_start
+    from queue q
+    cross join lateral (
+        select
+            u.lo, u.hi,
+            case
+                when u.lo = 0 then q.first_end
+                -- Not before the first chunk, if that is among them.
+                else greatest(q.rest_end, q.first_end + max(case when u.lo = 0 then u.hi * q.puzzle_cost / q.weight end) over ())
+            end
+                + (sum((u.hi - u.lo) * q.puzzle_cost / q.weight) over (partition by u.lo = 0 order by u.lo))::bigint as tag
+        from unnest($4::bigint[], $5::bigint[]) as u (lo, hi)
+    ) c
+),
+waiting as (
+    select count(*) as jobs
+    from (
+        select
+        from job
+        where lease_until is null and deaths = 0 and not is_long and place >= (select last_value from virtual_clock)
+        order by place
+        limit $14
+    ) w
 )
-select puzzle_count, pg_notify('sudoku_job', '')::text as notified from guarded
+select
+    g.puzzle_count,
+    case when q.is_long then pg_notify('sudoku_job', 'long') when w.jobs < $14 then pg_notify('sudoku_job', '') end::text as notified
+from guarded g
+join queue q on q.id = g.id
+cross join waiting w

@@ -4,12 +4,11 @@ use crate::{
     BatchKey, Error, Piece, Store, StoredPiece,
     batches::{signed, unsigned},
     pieces::PieceRow,
+    shares::{AWAKE_JOBS, HEAD_START, SHORT_LIMIT},
 };
 
 /// Puzzles in one chunk, at the most.
 pub const CHUNK_PUZZLES_MAX: usize = 4_096;
-/// Head start in the queue that one step of priority gives: 10 s. Bounded, so that nothing starves.
-const PRIORITY_STEP_MICROSECONDS: i64 = 10_000_000;
 
 /// A run of puzzles that is stored together: at most [`CHUNK_PUZZLES_MAX`], its pieces in order and without gaps.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -91,7 +90,9 @@ impl Store {
             &columns.hi,
             format,
             &columns.data,
-            PRIORITY_STEP_MICROSECONDS,
+            HEAD_START,
+            SHORT_LIMIT,
+            AWAKE_JOBS,
         )
         .fetch_optional(&self.pool)
         .await?;

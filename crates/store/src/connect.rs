@@ -1,9 +1,14 @@
 //! Connecting to PostgreSQL: the pool, its limits, and errors that say what is wrong.
 
-use std::{str::FromStr, time::Duration};
+use std::{
+    str::FromStr,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use sqlx::{
     Connection as _, PgConnection, PgPool,
+    pool::PoolConnectionMetadata,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
@@ -15,6 +20,8 @@ const VERSION_MIN: u32 = 14;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a caller waits for a connection of the pool.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection that nobody used for longer is asked whether it lives before it is used.
+const REST_MAX: Duration = Duration::from_secs(1);
 /// No statement of the house takes longer; one that does is stuck.
 const STATEMENT_TIMEOUT: &str = "60s";
 /// No transaction of the house stays open between statements.
@@ -70,6 +77,9 @@ impl Store {
         let pool = PgPoolOptions::new()
             .max_connections(config.connections_max)
             .acquire_timeout(ACQUIRE_TIMEOUT)
+            // Asked only after a rest: a question before every statement would double the round trips.
+            .test_before_acquire(false)
+            .before_acquire(|connection, known| Box::pin(is_fit(connection, known)))
             .connect_lazy_with(options);
         Ok(Self { pool, database, keep: Keep::default() })
     }
@@ -92,6 +102,30 @@ impl Store {
     }
 }
 
+/// Whether a pooled connection may be used: not one that was made before the node it leads to was found read-only, nor one that died while nobody used it.
+async fn is_fit(connection: &mut PgConnection, known: PoolConnectionMetadata) -> Result<bool, sqlx::Error> {
+    if read_only_for().is_some_and(|passed| known.age > passed) {
+        return Ok(false);
+    }
+    if known.idle_for > REST_MAX {
+        connection.ping().await?;
+    }
+    Ok(true)
+}
+
+/// When a node was last found read-only: after a fail-over the connections of a pool still lead to it, and only new ones find the node that took over.
+static READ_ONLY_AT: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// A statement has failed since the node is read-only.
+pub(crate) fn found_read_only() {
+    *READ_ONLY_AT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+}
+
+/// Time since then.
+fn read_only_for() -> Option<Duration> {
+    READ_ONLY_AT.lock().unwrap_or_else(PoisonError::into_inner).map(|at| at.elapsed())
+}
+
 fn options(config: &Config) -> Result<PgConnectOptions, Error> {
     let synchronous_commit = match config.durability {
         Durability::Synchronous => "on",
@@ -101,6 +135,8 @@ fn options(config: &Config) -> Result<PgConnectOptions, Error> {
         ("synchronous_commit", synchronous_commit),
         ("statement_timeout", STATEMENT_TIMEOUT),
         ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_TIMEOUT),
+        // The hot statements are written for the plan that serves all parameters (tests read it); planning them anew costs more than running them.
+        ("plan_cache_mode", "force_generic_plan"),
         ("TimeZone", "UTC"),
         // "already exists, skipping" is no news.
         ("client_min_messages", "warning"),

@@ -1,5 +1,10 @@
 //! What can go wrong in the store, by what the caller does about it.
 
+use crate::connect::found_read_only;
+
+/// SQLSTATE of a write on a node that is read-only: a fail-over has made another one the primary.
+const READ_ONLY: &str = "25006";
+
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -65,6 +70,10 @@ impl Error {
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
+        if error.as_database_error().and_then(sqlx::error::DatabaseError::code).as_deref() == Some(READ_ONLY)
+        {
+            found_read_only();
+        }
         Self::Database(error)
     }
 }
@@ -78,7 +87,7 @@ fn is_transient(error: &sqlx::Error) -> bool {
         // Classes: 08 connection, 53 out of resources, 40 serialisation and deadlock, 57P shutting or starting up (but not 57014, a
         // statement over its time: it would be over it again); 25006 read-only.
         sqlx::Error::Database(database) => database.code().is_some_and(|code| {
-            code == "25006" || ["08", "53", "40", "57P"].iter().any(|class| code.starts_with(class))
+            code == READ_ONLY || ["08", "53", "40", "57P"].iter().any(|class| code.starts_with(class))
         }),
         _ => false,
     }

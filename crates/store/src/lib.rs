@@ -16,6 +16,8 @@ mod migrate;
 mod pieces;
 mod queued;
 mod results;
+mod shares;
+mod turn;
 mod wake;
 mod yardsticks;
 
@@ -29,5 +31,7 @@ pub use jobs::{Completion, Job, JobKey, OutcomeCounts, WorkerId};
 pub use keep::{DayDrop, Keep, PastDay};
 pub use pieces::{Piece, StoredPiece};
 pub use results::ResultRange;
-pub use wake::{Waker, Wakes};
+pub use shares::PUZZLE_COST_MIN;
+pub use turn::{Done, Rest, Turn, Turned};
+pub use wake::{Listens, Waker, Wakes};
 pub use yardsticks::{Load, Measured, Yardsticks};

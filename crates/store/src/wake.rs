@@ -11,6 +11,8 @@ use tokio::{sync::broadcast, task::JoinHandle, time::Instant};
 use crate::{Error, Store};
 
 const JOB_CHANNEL: &str = "sudoku_job";
+/// What is said there of jobs that may take long.
+const LONG: &str = "long";
 const RESULT_CHANNEL: &str = "sudoku_result";
 const CANCEL_CHANNEL: &str = "sudoku_cancel";
 /// Wakes that a slow waiter may be behind; beyond that it is told to look anyway.
@@ -23,12 +25,23 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 enum Wake {
     /// Jobs are waiting.
     Jobs,
+    /// Jobs that may take long are waiting.
+    LongJobs,
     /// This batch has new results, or ended.
     Results(i64),
     /// A batch is being cancelled.
     Cancels,
     /// Something may have been missed.
     All,
+}
+
+/// What a process waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Listens {
+    /// Jobs, and batches that are being cancelled: a worker.
+    Work,
+    /// Results, and ends of batches: a server.
+    Results,
 }
 
 /// Listens for one process.
@@ -47,9 +60,9 @@ impl Drop for Waker {
 impl Waker {
     /// Begins to listen. Never fails: without a connection the waiters live by their bounded waits.
     #[must_use]
-    pub fn start(store: Store) -> Self {
+    pub fn start(store: Store, listens: Listens) -> Self {
         let (sender, _) = broadcast::channel(BACKLOG_MAX);
-        let task = tokio::spawn(listen(store, sender.clone()));
+        let task = tokio::spawn(listen(store, sender.clone(), listens));
         Self { sender, task }
     }
 
@@ -57,6 +70,12 @@ impl Waker {
     #[must_use]
     pub fn jobs(&self) -> Wakes {
         Wakes { receiver: self.sender.subscribe(), wanted: Wake::Jobs }
+    }
+
+    /// Arms a waiter for new jobs that may take long.
+    #[must_use]
+    pub fn long_jobs(&self) -> Wakes {
+        Wakes { receiver: self.sender.subscribe(), wanted: Wake::LongJobs }
     }
 
     /// Arms a waiter for batches that are being cancelled.
@@ -85,6 +104,13 @@ impl Wakes {
         self.receiver = self.receiver.resubscribe();
     }
 
+    /// Waits for a random part of `up_to`, so that many who were woken at once do not look at once. What comes meanwhile is kept.
+    pub async fn pause(&self, up_to: Duration) {
+        if !up_to.is_zero() {
+            tokio::time::sleep(jitter(up_to)).await;
+        }
+    }
+
     /// Waits for a wake, at most `wait` and a jitter of up to a quarter more, so that many waiters do not look in step. Returns whether there
     /// was one.
     pub async fn wait(&mut self, wait: Duration) -> bool {
@@ -110,9 +136,9 @@ fn jitter(up_to: Duration) -> Duration {
     up_to * thousandths / 1_000
 }
 
-async fn listen(store: Store, sender: broadcast::Sender<Wake>) {
+async fn listen(store: Store, sender: broadcast::Sender<Wake>, listens: Listens) {
     loop {
-        match listen_once(&store, &sender).await {
+        match listen_once(&store, &sender, listens).await {
             Ok(()) => tracing::warn!("the listening connection was lost; listening again"),
             Err(error) => tracing::warn!(%error, "cannot listen for notifications; trying again"),
         }
@@ -122,14 +148,18 @@ async fn listen(store: Store, sender: broadcast::Sender<Wake>) {
 }
 
 /// Listens until the connection breaks.
-async fn listen_once(store: &Store, sender: &broadcast::Sender<Wake>) -> Result<(), Error> {
+async fn listen_once(store: &Store, sender: &broadcast::Sender<Wake>, listens: Listens) -> Result<(), Error> {
     let mut listener = PgListener::connect_with(&store.pool).await?;
     // Off: a broken connection must be seen here, since what was sent meanwhile is lost.
     listener.eager_reconnect(false);
-    listener.listen_all([JOB_CHANNEL, RESULT_CHANNEL, CANCEL_CHANNEL]).await?;
+    match listens {
+        Listens::Work => listener.listen_all([JOB_CHANNEL, CANCEL_CHANNEL]).await?,
+        Listens::Results => listener.listen(RESULT_CHANNEL).await?,
+    }
     wake_all(sender);
     while let Some(notification) = listener.try_recv().await? {
         let wake = match notification.channel() {
+            JOB_CHANNEL if notification.payload() == LONG => Wake::LongJobs,
             JOB_CHANNEL => Wake::Jobs,
             CANCEL_CHANNEL => Wake::Cancels,
             _ => notification.payload().parse().map_or(Wake::All, Wake::Results),

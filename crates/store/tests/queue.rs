@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc, time::Duratio
 use common::{FORMAT, LEASE, NO_LEASE, batch, chunk, claim_one, completion, expire, store};
 use e2e::Database;
 use store::{
-    Append, BatchState, Config, Created, Durability, Error, JobKey, NewBatch, Store, Waker, WorkerId,
+    Append, BatchState, Config, Created, Durability, Error, JobKey, Listens, NewBatch, Store, Waker, WorkerId,
 };
 
 mod common;
@@ -218,8 +218,9 @@ async fn a_submit_and_a_result_wake_their_waiters_long_before_they_would_look() 
     let database = Database::fresh();
     let store = store(&database).await;
     let batch = batch(&store, "wakes").await;
-    let waker = Waker::start(store.clone());
-    let (mut jobs, mut results) = (waker.jobs(), waker.results(batch.key.id()));
+    let (work, streams) =
+        (Waker::start(store.clone(), Listens::Work), Waker::start(store.clone(), Listens::Results));
+    let (mut jobs, mut results) = (work.jobs(), streams.results(batch.key.id()));
     // The listener's first word is "look": then it listens.
     assert!(jobs.wait(Duration::from_secs(600)).await && results.wait(Duration::from_secs(600)).await);
     jobs.arm();
@@ -239,7 +240,7 @@ async fn a_submit_and_a_result_wake_their_waiters_long_before_they_would_look() 
 async fn a_listener_whose_connection_is_cut_listens_again_and_says_look() {
     let database = Database::fresh();
     let store = store(&database).await;
-    let waker = Waker::start(store.clone());
+    let waker = Waker::start(store.clone(), Listens::Work);
     let mut jobs = waker.jobs();
     assert!(jobs.wait(Duration::from_secs(600)).await);
     jobs.arm();

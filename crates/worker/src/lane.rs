@@ -1,45 +1,89 @@
-//! One lane: claim a job, have it solved, complete it, again.
+//! One lane: claims jobs, has them solved, stores what came of them. While one is solved the next is here already.
 
 use std::{sync::Arc, time::Duration};
 
-use store::{Completion, Error, Job, JobKey};
-use tokio::time::Instant;
+use store::{Job, JobKey, Rest};
+use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
     Shared,
+    leases::Held,
+    rest,
     slice::Slice,
-    solver_thread::{Solved, SolverThread},
+    solver_thread::{Answer, SolverThread},
 };
 
 /// An idle lane looks again after this, whatever notifications say.
 const IDLE_POLL: Duration = Duration::from_secs(1);
 /// Pause after a failure of the database.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-/// How long a job that cannot be done is left alone.
-const HOLD_BACK: Duration = Duration::from_secs(60);
-/// How long results are kept for a database that is away.
-const KEPT_MAX: Duration = Duration::from_secs(600);
-/// How long giving a lease back may take once the worker is stopping.
-pub(crate) const GIVE_BACK_MAX: Duration = Duration::from_millis(1_500);
+/// Lanes that came too late for what they were woken for wait up to this before they look the next time, twice as long each time: of a thousand idle ones not all
+/// run for each job.
+const LATE_PAUSE_MIN: Duration = Duration::from_millis(2);
+/// But not longer than this.
+const LATE_PAUSE_MAX: Duration = Duration::from_millis(128);
+/// A job is claimed ahead of its time only while jobs take less than this, so that it does not wait here while others are idle.
+const AHEAD_JOB_MAX: Duration = Duration::from_millis(25);
+/// And it is given back when the one before it has taken this long.
+const AHEAD_WAIT_MAX: Duration = Duration::from_millis(50);
 
+/// What a lane is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Jobs that do not take long.
+    Short,
+    /// Jobs whose puzzles may take long, and only those: the process has fewer of these lanes than threads, so that long counts never have all of them.
+    Long,
+    /// Jobs over which a worker has died, one at a time.
+    Blamed,
+}
+
+/// A lane with its solver thread.
 pub(crate) struct Lane {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     thread: SolverThread,
+    kind: Kind,
+}
+
+/// A claimed job that is not begun.
+struct Waiting<'a> {
+    job: Job,
+    held: Held<'a>,
+}
+
+/// A job that is being solved.
+pub(crate) struct Running<'a> {
+    pub(crate) key: JobKey,
+    pub(crate) held: Held<'a>,
+    /// Solver time that each of its puzzles was taken to cost.
+    pub(crate) cost: Duration,
+    slice: Arc<Slice>,
+    began: Instant,
+    answer: oneshot::Receiver<Answer>,
+}
+
+/// The thread of a lane is gone, by a fault of the program.
+pub(crate) struct Gone;
+
+/// What the puzzles of a slice took, and what they were taken to cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Price {
+    /// All of them.
+    pub(crate) spent: Duration,
+    /// Each of them.
+    pub(crate) charged: Duration,
 }
 
 impl Lane {
-    pub(crate) fn new(shared: Arc<Shared>, thread: SolverThread) -> Self {
-        Self { shared, thread }
-    }
-
-    pub(crate) fn shared(&self) -> &Shared {
-        &self.shared
+    pub(crate) fn new(shared: Arc<Shared>, thread: SolverThread, kind: Kind) -> Self {
+        Self { shared, thread, kind }
     }
 
     /// Works until the worker is stopping, or its thread is gone.
     pub(crate) async fn run(self) {
         let shared = &self.shared;
-        let mut wakes = shared.waker.jobs();
+        let mut wakes = if self.kind == Kind::Long { shared.waker.long_jobs() } else { shared.waker.jobs() };
+        let mut late_pause = Duration::ZERO;
         while !shared.is_stopping() {
             // Not while a blamed job has the process for itself.
             let together = tokio::select! {
@@ -47,19 +91,24 @@ impl Lane {
                 () = shared.stopping() => return,
             };
             wakes.arm();
-            match shared.store.claim(shared.id, 1, shared.config.lease).await {
-                Ok(jobs) if jobs.is_empty() => {
-                    drop(together);
-                    tokio::select! {
-                        _ = wakes.wait(IDLE_POLL) => {}
-                        () = shared.stopping() => {}
+            match self.claim().await {
+                Ok(Some(job)) => {
+                    late_pause = Duration::ZERO;
+                    if self.work(job).await.is_err() {
+                        tracing::error!(worker.id = %shared.id, "a solver thread is gone");
+                        return;
                     }
                 }
-                Ok(jobs) => {
-                    for job in jobs {
-                        if !self.work(job).await {
-                            return;
-                        }
+                Ok(None) => {
+                    drop(together);
+                    tokio::select! {
+                        woken = wakes.wait(IDLE_POLL) => if woken {
+                            wakes.pause(late_pause).await;
+                            late_pause = (late_pause * 2).clamp(LATE_PAUSE_MIN, LATE_PAUSE_MAX);
+                        } else {
+                            late_pause = Duration::ZERO;
+                        },
+                        () = shared.stopping() => {}
                     }
                 }
                 Err(error) => {
@@ -74,11 +123,61 @@ impl Lane {
         }
     }
 
-    /// One lease, from claim to its end. Returns whether the lane can go on.
-    pub(crate) async fn work(&self, job: Job) -> bool {
-        let shared = &self.shared;
+    async fn claim(&self) -> Result<Option<Job>, store::Error> {
+        let Shared { store, id, config, .. } = &*self.shared;
+        match self.kind {
+            Kind::Short => Ok(store.claim(*id, 1, config.lease).await?.pop()),
+            Kind::Long => store.claim_long(*id, config.lease).await,
+            Kind::Blamed => store.claim_blamed(*id, config.lease).await,
+        }
+    }
+
+    /// From a claimed job to the next, for as long as the queue gives them; other lanes than those for short jobs do just this one.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub(crate) async fn work(&self, first: Job) -> Result<(), Gone> {
+        let Some(first) = self.take(first).await else { return Ok(()) };
+        let mut running = self.begin(first).await?;
+        let mut ahead: Option<Waiting<'_>> = None;
+        loop {
+            let Ok(answer) = self.solved(&mut running, &mut ahead).await else {
+                self.give_back(running.key).await;
+                self.give_back_ahead(&mut ahead).await;
+                return Err(Gone);
+            };
+            let goes_on = self.kind == Kind::Short && self.shared.may_go_on();
+            if !goes_on {
+                self.give_back_ahead(&mut ahead).await;
+            }
+            let is_quick = answer.spent < AHEAD_JOB_MAX;
+            let mut next = match ahead.take() {
+                Some(waiting) => Some(self.begin(waiting).await?),
+                None => None,
+            };
+            let claim = usize::from(goes_on) * (usize::from(next.is_none()) + usize::from(is_quick));
+            let mut jobs = self.settle(running, answer, claim).await.into_iter();
+            if next.is_none() {
+                let Some(job) = jobs.next() else { return Ok(()) };
+                if let Some(waiting) = self.take(job).await {
+                    next = Some(self.begin(waiting).await?);
+                }
+            }
+            if let Some(job) = jobs.next() {
+                ahead = self.take(job).await;
+            }
+            let Some(next) = next else {
+                self.give_back_ahead(&mut ahead).await;
+                return Ok(());
+            };
+            running = next;
+        }
+    }
+
+    /// Holds the lease of a claimed job; puts it back if its batch is being cancelled.
+    async fn take(&self, job: Job) -> Option<Waiting<'_>> {
         let key = job.key;
-        let held = shared.leases.hold(key);
+        let held = self.shared.leases.hold(key);
         tracing::debug!(
             batch.id = key.batch_id,
             job.lo = key.lo,
@@ -88,140 +187,100 @@ impl Lane {
         );
         if job.is_cancelled {
             self.put_back(key).await;
-            return true;
+            return None;
         }
-        match self.solve(job, Slice::new(Arc::clone(&held.lease.stop))).await {
-            Some(Ok(Some(completion))) => self.complete(key, completion).await,
-            Some(Ok(None)) => self.put_back(key).await,
-            Some(Err(error)) => {
-                tracing::error!(batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, %error, "a job's puzzles cannot be read");
-                self.hold_back(key).await;
-            }
-            None => {
-                tracing::error!(worker.id = %shared.id, "a solver thread is gone");
-                self.give_back(key).await;
-                return false;
-            }
-        }
-        if held.lease.is_cancelled() {
-            // What was put back is not wanted by anyone.
-            shared.drop_cancelled(key.batch_id).await;
-        }
-        true
+        Some(Waiting { job, held })
     }
 
-    /// One slice of a job; `None`: the thread is gone.
-    async fn solve(&self, job: Job, slice: Slice) -> Option<Solved> {
-        let slice = Arc::new(slice);
-        let mut solving = std::pin::pin!(self.thread.solve(job, Arc::clone(&slice)));
-        for step in [Slice::end, Slice::cut] {
+    /// Hands a job to the thread; its time runs from here.
+    async fn begin<'a>(&self, waiting: Waiting<'a>) -> Result<Running<'a>, Gone> {
+        let Waiting { job, held } = waiting;
+        let (key, cost) = (job.key, job.puzzle_cost);
+        let slice = Arc::new(Slice::new(Arc::clone(&held.lease.stop)));
+        let Some(answer) = self.thread.begin(job, Arc::clone(&slice)) else {
+            self.give_back(key).await;
+            return Err(Gone);
+        };
+        Ok(Running { key, held, cost, slice, began: Instant::now(), answer })
+    }
+
+    /// Waits for the end of a slice. A job that waits behind it is given back if that takes long.
+    async fn solved<'a>(
+        &'a self,
+        running: &mut Running<'a>,
+        ahead: &mut Option<Waiting<'_>>,
+    ) -> Result<Answer, Gone> {
+        let slice = self.shared.config.slice;
+        for (after, step) in [(AHEAD_WAIT_MAX, Step::Alone), (slice, Step::End), (slice * 2, Step::Cut)] {
             tokio::select! {
-                solved = &mut solving => return solved,
-                () = tokio::time::sleep(self.shared.config.slice) => step(&slice),
+                answer = &mut running.answer => return answer.map_err(|_| Gone),
+                () = tokio::time::sleep_until(running.began + after) => {}
+                () = self.shared.stopping(), if step == Step::Alone => {}
             }
-        }
-        solving.await
-    }
-
-    /// Stores what is done; keeps trying while the database is away, for the work is worth more than the wait, and while it is away nobody else can take the job.
-    async fn complete(&self, key: JobKey, completion: Completion) {
-        let shared = &self.shared;
-        let whole = completion.mid == key.hi;
-        let give_up = Instant::now() + KEPT_MAX;
-        let mut is_repeat = false;
-        // What says that a puzzle has no answer is for good, so it waits for the disk.
-        let for_good = completion.counts.undecided + completion.counts.failed > 0;
-        let store = if for_good { &shared.durable } else { &shared.store };
-        loop {
-            match store.complete(shared.id, key, completion.clone()).await {
-                Ok(()) => break,
-                Err(Error::LeaseLost) if is_repeat => {
-                    // The first try may have been stored although its answer was lost: tell the streams, they will see.
-                    tracing::info!(
-                        batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, lease.attempt = key.attempt, worker.id = %shared.id,
-                        "results were stored by an earlier try, or their lease was lost"
-                    );
-                    break;
-                }
-                Err(Error::LeaseLost) => {
-                    tracing::warn!(
-                        batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, lease.attempt = key.attempt, worker.id = %shared.id,
-                        "a late completion was refused: the lease was lost, the work is thrown away"
-                    );
-                    return;
-                }
-                Err(error) if error.is_transient() && Instant::now() < give_up && !shared.is_stopping() => {
-                    tracing::warn!(batch.id = key.batch_id, job.lo = key.lo, %error, "cannot store results; trying again");
-                    is_repeat = true;
-                    tokio::time::sleep(RETRY_PAUSE).await;
-                }
-                Err(error) => {
-                    tracing::error!(batch.id = key.batch_id, job.lo = key.lo, %error, "results could not be stored; the job will be solved again");
-                    if error.is_transient() {
-                        self.give_back(key).await;
-                    } else {
-                        self.hold_back(key).await;
+            match step {
+                Step::Alone => self.give_back_ahead(ahead).await,
+                Step::End => running.slice.end(),
+                Step::Cut => {
+                    if !running.slice.cut() {
+                        self.shed(running).await;
                     }
-                    return;
                 }
             }
         }
-        if whole {
-            shared.finish(key.batch_id).await;
-        }
-        // Once, after the end if this was it: the next notice of the same batch may be held back for a moment.
-        shared.notices.results(key.batch_id);
+        (&mut running.answer).await.map_err(|_| Gone)
     }
 
-    /// Leaves a job that cannot be done just now alone for a while: given back, it would be claimed again at once, before all others.
-    async fn hold_back(&self, key: JobKey) {
-        if let Err(error) = self.shared.store.hold_back(self.shared.id, key, HOLD_BACK).await {
-            tracing::warn!(batch.id = key.batch_id, job.lo = key.lo, %error, "a job could not be held back; its lease will run out");
+    /// The first puzzle of a job takes long: it goes on, and the others go back to the queue meanwhile.
+    async fn shed<'a>(&'a self, running: &mut Running<'a>) {
+        let Shared { store, id, leases, .. } = &*self.shared;
+        let key = running.key;
+        if key.hi - key.lo == 1 || self.kind == Kind::Blamed {
+            return;
         }
-    }
-
-    /// A lease of which nothing was done: dropped if its batch is being cancelled, otherwise given back. A worker that is stopping has no time to ask.
-    async fn put_back(&self, key: JobKey) {
-        let shared = &self.shared;
-        if shared.is_stopping() {
-            return self.give_back(key).await;
-        }
-        match shared.durable.drop_held(shared.id, key).await {
+        let rest =
+            rest::of(key.lo + 1, key.hi, 1, running.began.elapsed(), running.cost, self.shared.config.slice);
+        match store.shed(*id, key, &rest).await {
             Ok(true) => {
-                shared.finish(key.batch_id).await;
-                shared.notices.results(key.batch_id);
+                running.key.hi = key.lo + 1;
+                running.held = leases.hold_on(running.key, &running.held);
             }
-            Ok(false) => self.give_back(key).await,
+            // Lost: the heartbeat stops it.
+            Ok(false) => {}
             Err(error) => {
-                tracing::warn!(batch.id = key.batch_id, job.lo = key.lo, %error, "cannot look whether a batch is being cancelled");
-                self.give_back(key).await;
+                tracing::warn!(batch.id = key.batch_id, job.lo = key.lo, %error, "what waits behind a long search could not be put back");
             }
         }
     }
 
-    async fn give_back(&self, key: JobKey) {
-        let shared = &self.shared;
-        let released = tokio::time::timeout(GIVE_BACK_MAX, shared.store.release(shared.id, &[key])).await;
-        match released {
-            Ok(Ok(0)) => {
-                tracing::warn!(
-                    batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, lease.attempt = key.attempt, worker.id = %shared.id,
-                    "a lease was lost before anything of it was done"
-                );
-            }
-            Ok(Ok(_)) => {
-                tracing::info!(batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, worker.id = %shared.id, "lease given back");
-            }
-            Ok(Err(error)) => {
-                tracing::warn!(batch.id = key.batch_id, job.lo = key.lo, %error, "a lease could not be given back; it will run out");
-            }
-            Err(_) => {
-                tracing::warn!(
-                    batch.id = key.batch_id,
-                    job.lo = key.lo,
-                    "a lease could not be given back in time; it will run out"
-                );
-            }
+    /// How the rest of a job goes back.
+    pub(crate) fn rest(&self, running: &Running<'_>, mid: u64, spent: Duration) -> Rest {
+        let key = running.key;
+        if mid == key.hi || self.kind == Kind::Blamed {
+            return Rest::default();
+        }
+        let mut rest = rest::of(mid, key.hi, mid - key.lo, spent, running.cost, self.shared.config.slice);
+        if running.slice.is_cut() {
+            // The search that was cut takes long; nothing should wait behind it.
+            rest.ends.retain(|end| *end > mid + 1);
+            rest.ends.insert(0, mid + 1);
+        }
+        rest
+    }
+
+    async fn give_back_ahead(&self, ahead: &mut Option<Waiting<'_>>) {
+        if let Some(waiting) = ahead.take() {
+            self.give_back(waiting.job.key).await;
         }
     }
+}
+
+/// What happens to a slice as its time passes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    /// Nothing waits behind it any longer.
+    Alone,
+    /// It ends with the puzzle it is at.
+    End,
+    /// That takes long.
+    Cut,
 }

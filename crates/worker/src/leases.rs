@@ -51,6 +51,13 @@ impl Leases {
         Held { leases: self, key, lease }
     }
 
+    /// Holds a lease whose range has changed; whatever stops the other stops this.
+    pub(crate) fn hold_on(&self, key: JobKey, other: &Held<'_>) -> Held<'_> {
+        let lease = other.lease.clone();
+        self.lock().leases.insert(key, lease.clone());
+        Held { leases: self, key, lease }
+    }
+
     pub(crate) fn held(&self) -> Vec<JobKey> {
         self.lock().leases.keys().copied().collect()
     }

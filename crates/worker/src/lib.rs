@@ -1,6 +1,6 @@
 //! A worker process: claims jobs, solves them on threads apart from the async runtime, completes them under their fence.
 //!
-//! Who does what: one *lane* a solver thread claims, hands over, completes (`lane.rs`); the *heartbeat* prolongs leases from a thread
+//! Who does what: one *lane* a solver thread claims and hands over (`lane.rs`) and settles what came of it (`settle.rs`); the *heartbeat* prolongs leases from a thread
 //! and a connection of its own, so that neither solving nor a slow statement can starve it (`heartbeat.rs`); *upkeep* puts back what
 //! dead workers held and ends batches (`upkeep.rs`); *sweep* removes what was cancelled or deleted or has expired (`sweep.rs`, `days.rs`); *quarantine* has jobs over which workers have died run alone (`quarantine.rs`);
 //! *cancels* stops what nobody wants any more (`cancels.rs`); *notices* tell waiting streams, a few times a second (`notices.rs`).
@@ -15,27 +15,39 @@ mod lane;
 mod leases;
 mod notices;
 mod quarantine;
+mod rest;
+mod settle;
 mod slice;
 mod solver_thread;
 mod sweep;
 mod told;
 mod upkeep;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    time::Duration,
+};
 
 use solver::Width;
-use store::{BatchState, Durability, Ended, Error, Store, Waker, WorkerId};
+use store::{BatchState, Durability, Ended, Error, Listens, Store, Waker, WorkerId};
 use tokio::{
     sync::{RwLock, watch},
     task::JoinSet,
 };
 
 use crate::{
-    heartbeat::Heartbeat, lane::Lane, leases::Leases, notices::Notices, solver_thread::SolverThread,
+    heartbeat::Heartbeat,
+    lane::{Kind, Lane},
+    leases::Leases,
+    notices::Notices,
+    solver_thread::SolverThread,
 };
 
-/// Connections beyond one a lane: the listener, the notices, the quarantine and the look for cancels.
-const CONNECTIONS_EXTRA: u32 = 4;
+/// Connections beyond one a lane: the listener, the notices and the look for cancels.
+const CONNECTIONS_EXTRA: u32 = 3;
 /// Jobs of a cancelled batch that one statement drops.
 const DROPPED_MAX: u32 = 10_000;
 /// How long telling the streams of the last results may take.
@@ -78,6 +90,13 @@ pub struct Worker {
     durable: Store,
 }
 
+/// The lanes of a process of so many threads. Long counts have one thread less than there are, so that they never have all of them; where there is but one they share
+/// its core. The quarantine solves only while the others do not.
+fn lanes(threads: u32) -> impl Iterator<Item = Kind> {
+    let of = |kind, number| std::iter::repeat_n(kind, usize::try_from(number).unwrap_or(usize::MAX));
+    of(Kind::Short, threads).chain(of(Kind::Long, (threads - 1).max(1))).chain([Kind::Blamed])
+}
+
 /// What the parts of a worker share.
 pub(crate) struct Shared {
     pub(crate) config: Config,
@@ -91,6 +110,8 @@ pub(crate) struct Shared {
     pub(crate) notices: Notices,
     /// Read by every lane while it has a job; written by the quarantine, which thereby is alone.
     pub(crate) room: RwLock<()>,
+    /// The quarantine waits for that: no lane goes on to another job.
+    pub(crate) is_alone_wanted: AtomicBool,
     /// Whether blamed jobs wait.
     pub(crate) any_blamed: watch::Sender<bool>,
     pub(crate) stopping: watch::Receiver<bool>,
@@ -110,7 +131,8 @@ impl Worker {
         };
         let durable = Store::connect(&connect(DURABLE_CONNECTIONS, Durability::Synchronous)).await?;
         durable.migrate().await?;
-        let connections = config.threads + CONNECTIONS_EXTRA;
+        let connections =
+            u32::try_from(lanes(config.threads).count()).unwrap_or(u32::MAX) + CONNECTIONS_EXTRA;
         let store = Store::connect(&connect(connections, Durability::Asynchronous)).await?;
         Ok(Self { config, id: WorkerId::fresh(), store, durable })
     }
@@ -127,16 +149,16 @@ impl Worker {
     /// [`WorkError`]: a part of the worker has ended by itself, and the others were stopped.
     pub async fn run(self, stop: impl Future<Output = Stop>) -> Result<(), WorkError> {
         let Self { config, id, store, durable } = self;
-        // One more than asked: the quarantine's, which solves only while the others do not.
-        let mut threads: Vec<SolverThread> = (0..=config.threads)
-            .map(|number| SolverThread::start(number, config.width))
-            .collect::<Result<_, _>>()
-            .map_err(WorkError::Thread)?;
+        let mut threads = Vec::new();
+        for (number, kind) in (0..).zip(lanes(config.threads)) {
+            let thread = SolverThread::start(number, config.width).map_err(WorkError::Thread)?;
+            threads.push((kind, thread));
+        }
         let (stop_sender, stopping) = watch::channel(false);
         let leases = Arc::new(Leases::default());
         let heartbeat = Heartbeat::start(&config, id, Arc::clone(&leases)).map_err(WorkError::Thread)?;
         let shared = Arc::new(Shared {
-            waker: Waker::start(store.clone()),
+            waker: Waker::start(store.clone(), Listens::Work),
             notices: Notices::start(store.clone()),
             leases,
             config,
@@ -144,17 +166,19 @@ impl Worker {
             store,
             durable,
             room: RwLock::new(()),
+            is_alone_wanted: AtomicBool::new(false),
             any_blamed: watch::Sender::new(false),
             stopping,
         });
         tracing::info!(worker.id = %id, threads = shared.config.threads, database = shared.store.database(), "working");
 
         let mut lanes = JoinSet::new();
-        if let Some(thread) = threads.pop() {
-            lanes.spawn(quarantine::run(Lane::new(Arc::clone(&shared), thread)));
-        }
-        for thread in threads {
-            lanes.spawn(Lane::new(Arc::clone(&shared), thread).run());
+        for (kind, thread) in threads {
+            let lane = Lane::new(Arc::clone(&shared), thread, kind);
+            match kind {
+                Kind::Blamed => lanes.spawn(quarantine::run(lane)),
+                Kind::Short | Kind::Long => lanes.spawn(lane.run()),
+            };
         }
         let mut others = JoinSet::new();
         others.spawn(upkeep::run(Arc::clone(&shared)));
@@ -199,7 +223,7 @@ impl Shared {
         }
         self.leases.stop_all();
         // Searches look at their flag every few milliseconds; the wait is for the database, which may be away.
-        if tokio::time::timeout(lane::GIVE_BACK_MAX, join(lanes)).await.is_err() {
+        if tokio::time::timeout(settle::GIVE_BACK_MAX, join(lanes)).await.is_err() {
             tracing::warn!(worker.id = %self.id, "leases could not be given back; they will run out");
         }
     }
@@ -208,7 +232,10 @@ impl Shared {
     pub(crate) async fn finish(&self, batch_id: i64) {
         match self.durable.finish(batch_id).await {
             Ok(None) => {}
-            Ok(Some(ended)) => tell_end(&ended),
+            Ok(Some(ended)) => {
+                tell_end(&ended);
+                self.notices.ended(ended.id);
+            }
             Err(error) => {
                 tracing::warn!(batch.id = batch_id, %error, "cannot look whether the batch is finished");
             }
@@ -237,6 +264,11 @@ impl Shared {
             self.finish(batch_id).await;
             self.notices.results(batch_id);
         }
+    }
+
+    /// Whether a lane may go on to another job.
+    pub(crate) fn may_go_on(&self) -> bool {
+        !self.is_stopping() && !self.is_alone_wanted.load(SeqCst)
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

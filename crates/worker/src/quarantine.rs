@@ -3,7 +3,7 @@
 //! Being alone costs all other work of the process, so it is had in turns: a turn ends after a moment, and the lanes have the process for at least as
 //! long before the next.
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering::SeqCst, time::Duration};
 
 use tokio::{
     sync::{RwLockWriteGuard, watch},
@@ -24,7 +24,7 @@ const PATIENCE_MAX: Duration = Duration::from_secs(60);
 
 /// Runs until the worker is stopping, or the lane's thread is gone.
 pub(crate) async fn run(lane: Lane) {
-    let shared = lane.shared();
+    let shared = &*lane.shared;
     let mut any_blamed = shared.any_blamed.subscribe();
     let mut patience = PATIENCE_MIN;
     loop {
@@ -61,11 +61,14 @@ async fn alone<'a>(
     any_blamed: &mut watch::Receiver<bool>,
     patience: Duration,
 ) -> Option<RwLockWriteGuard<'a, ()>> {
-    tokio::select! {
+    shared.is_alone_wanted.store(true, SeqCst);
+    let alone = tokio::select! {
         alone = tokio::time::timeout(patience, shared.room.write()) => alone.ok(),
         _ = any_blamed.wait_for(|any| !*any) => None,
         () = shared.stopping() => None,
-    }
+    };
+    shared.is_alone_wanted.store(false, SeqCst);
+    alone
 }
 
 /// How a turn ended.
@@ -79,7 +82,7 @@ enum Turn {
 
 /// Works through blamed jobs for a moment.
 async fn turn(lane: &Lane) -> Turn {
-    let shared = lane.shared();
+    let shared = &*lane.shared;
     let begun = Instant::now();
     while begun.elapsed() < TURN && !shared.is_stopping() {
         match shared.store.claim_blamed(shared.id, shared.config.lease).await {
@@ -90,7 +93,8 @@ async fn turn(lane: &Lane) -> Turn {
                     job.hi = job.key.hi,
                     "a job over which a worker has died runs alone"
                 );
-                if !lane.work(job).await {
+                if lane.work(job).await.is_err() {
+                    tracing::error!(worker.id = %shared.id, "a solver thread is gone");
                     return Turn::Last;
                 }
             }

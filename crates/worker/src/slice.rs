@@ -19,12 +19,18 @@ pub(crate) struct Slice {
     stop: Arc<StopFlag>,
     has_done: AtomicBool,
     is_over: AtomicBool,
+    is_cut: AtomicBool,
 }
 
 impl Slice {
     /// Begins; `stop` is the lease's flag.
     pub(crate) fn new(stop: Arc<StopFlag>) -> Self {
-        Self { stop, has_done: AtomicBool::new(false), is_over: AtomicBool::new(false) }
+        Self {
+            stop,
+            has_done: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+            is_cut: AtomicBool::new(false),
+        }
     }
 
     /// The time is over: the search that is running is the last one.
@@ -33,11 +39,19 @@ impl Slice {
     }
 
     /// The last search takes long: what was done before it is to be stored now, and it begins again in the next slice. If nothing was done before
-    /// it, it goes on to its end. Call it after [`Slice::end`].
-    pub(crate) fn cut(&self) {
-        if self.has_done.load(SeqCst) {
+    /// it, it goes on to its end. Call it after [`Slice::end`]. Returns whether anything was done.
+    pub(crate) fn cut(&self) -> bool {
+        let has_done = self.has_done.load(SeqCst);
+        if has_done {
+            self.is_cut.store(true, SeqCst);
             self.stop.raise();
         }
+        has_done
+    }
+
+    /// Whether its last search was cut.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut.load(SeqCst)
     }
 
     fn goes_on(&self) -> bool {
@@ -142,6 +156,8 @@ impl Done {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use packing::{PUZZLE_FORMAT, pack_text};
     use solver::Width;
     use store::{JobKey, StoredPiece};
@@ -162,6 +178,7 @@ mod tests {
         Job {
             key: JobKey { batch_id: 1, lo, hi, attempt: 1 },
             placement_limit: 10_000,
+            puzzle_cost: Duration::from_micros(1),
             is_cancelled: false,
             pieces,
         }

@@ -4,6 +4,7 @@ use std::{
     io,
     sync::{Arc, mpsc},
     thread,
+    time::{Duration, Instant},
 };
 
 use packing::Damaged;
@@ -16,10 +17,18 @@ use crate::slice::{self, Slice};
 /// What came of a slice: `None` if nothing was done.
 pub(crate) type Solved = Result<Option<Completion>, Damaged>;
 
+/// A slice as its thread gives it back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) solved: Solved,
+    /// Time that the thread has spent on it.
+    pub(crate) spent: Duration,
+}
+
 struct Task {
     job: Job,
     slice: Arc<Slice>,
-    reply: oneshot::Sender<Solved>,
+    reply: oneshot::Sender<Answer>,
 }
 
 /// The sending side of a solver thread; the thread ends with it.
@@ -36,20 +45,23 @@ impl SolverThread {
     pub(crate) fn start(number: u32, width: Width) -> io::Result<Self> {
         let (tasks, inbox) = mpsc::channel::<Task>();
         thread::Builder::new().name(format!("solver-{number}")).spawn(move || {
-            let mut solver = Solver::new(width);
+            // Made with the first job: a process has more threads than are ever busy at once.
+            let mut made = None;
             for task in inbox {
-                let done = slice::solve(&task.job, &task.slice, &mut solver);
+                let began = Instant::now();
+                let solver = made.get_or_insert_with(|| Solver::new(width));
+                let done = slice::solve(&task.job, &task.slice, solver);
                 // An error means that the lane is gone: the lease runs out or was given back.
-                task.reply.send(done).ok();
+                task.reply.send(Answer { solved: done, spent: began.elapsed() }).ok();
             }
         })?;
         Ok(Self { tasks })
     }
 
-    /// Solves one slice of a job. `None`: the thread is gone.
-    pub(crate) async fn solve(&self, job: Job, slice: Arc<Slice>) -> Option<Solved> {
+    /// Begins one slice of a job. `None`, or no answer: the thread is gone.
+    pub(crate) fn begin(&self, job: Job, slice: Arc<Slice>) -> Option<oneshot::Receiver<Answer>> {
         let (reply, answer) = oneshot::channel();
         self.tasks.send(Task { job, slice, reply }).ok()?;
-        answer.await.ok()
+        Some(answer)
     }
 }

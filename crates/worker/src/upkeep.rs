@@ -16,6 +16,8 @@ const INTERVAL_MIN: Duration = Duration::from_millis(100);
 const RETURN_GRACE: Duration = Duration::from_secs(5);
 /// An answer that takes this long counts as the database being away.
 const ANSWER_MAX: Duration = Duration::from_secs(3);
+/// How often jobs are looked for that were left behind the clock of the queue.
+const CATCH_UP: Duration = Duration::from_secs(10);
 /// Jobs put back by one statement, at the most.
 const EXPIRED_MAX: usize = 200;
 /// Batches ended by one statement, at the most.
@@ -23,7 +25,7 @@ const FINISHED_MAX: usize = 100;
 
 /// Runs until it is aborted.
 pub(crate) async fn run(shared: Arc<Shared>) {
-    let mut upkeep = Upkeep { shared, back_at: None, told: Default::default() };
+    let mut upkeep = Upkeep { shared, back_at: None, told: Default::default(), caught_up_at: Instant::now() };
     let mut pause = INTERVAL_MIN;
     loop {
         tokio::time::sleep(pause).await;
@@ -36,7 +38,9 @@ struct Upkeep {
     /// When the database was last found to be away, or just back.
     back_at: Option<Instant>,
     /// What was told of each part.
-    told: [Told; 4],
+    told: [Told; 5],
+    /// When jobs behind the clock were last looked for.
+    caught_up_at: Instant,
 }
 
 impl Upkeep {
@@ -52,11 +56,12 @@ impl Upkeep {
         let expired = self.expire().await;
         let looked = self.look().await;
         let finished = self.finish().await;
+        let caught_up = self.catch_up().await;
         let (until_next, failed_look) = match looked {
             Ok(until_next) => (until_next, None),
             Err(error) => (INTERVAL, Some(error)),
         };
-        let failures = [acquitted.err(), expired.err(), failed_look, finished.err()];
+        let failures = [acquitted.err(), expired.err(), failed_look, finished.err(), caught_up.err()];
         for (told, failure) in self.told.iter_mut().zip(failures) {
             told.tell("upkeep failed; trying again", failure);
         }
@@ -95,10 +100,22 @@ impl Upkeep {
         Ok(look.lease_left.unwrap_or(INTERVAL).clamp(INTERVAL_MIN, INTERVAL))
     }
 
+    /// From time to time: looking takes long where an old snapshot keeps what is dead.
+    async fn catch_up(&mut self) -> Result<(), Error> {
+        if self.caught_up_at.elapsed() >= CATCH_UP {
+            self.caught_up_at = Instant::now();
+            let jobs = self.shared.store.catch_up().await?;
+            if jobs > 0 {
+                tracing::info!(jobs, "jobs that were left behind have caught up");
+            }
+        }
+        Ok(())
+    }
+
     async fn finish(&self) -> Result<(), Error> {
         for ended in self.shared.durable.finish_any(FINISHED_MAX).await? {
             tell_end(&ended);
-            self.shared.notices.results(ended.id);
+            self.shared.notices.ended(ended.id);
         }
         Ok(())
     }

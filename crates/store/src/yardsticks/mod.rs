@@ -97,9 +97,9 @@ impl Yardsticks {
             store.pool.set_connect_options(options);
             Ok(store)
         };
-        let durable = store(raw::LANES, Durability::Synchronous).await?;
-        // One more than workers: it reads the answers back.
-        let relaxed = store(raw::LANES.max(workers + 1), Durability::Asynchronous).await?;
+        // Two more than workers: one submits, one reads the answers back.
+        let durable = store(raw::LANES.max(workers + 2), Durability::Synchronous).await?;
+        let relaxed = store(raw::LANES, Durability::Asynchronous).await?;
         Ok(Self { durable, relaxed, workers })
     }
 

@@ -1,7 +1,7 @@
 //! One row a puzzle: a queue as it is usually written, and written well, with a solver that does nothing.
 //!
-//! Inserted by `unnest` in batches with commits that wait for the disk; claimed in batches under a lease by `for update skip locked`; completed by one
-//! statement that deletes and inserts; commits of the workers do not wait; every answer is read back.
+//! A row holds a puzzle and its answer as text, its state, its lease. Inserted by `unnest` in batches; claimed in batches by `for update skip locked`; completed in
+//! batches under their fence; every answer is read back. Commits wait for the disk, as they do unless somebody says otherwise.
 
 use std::{
     sync::{
@@ -17,7 +17,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{Load, Measured, Message, Yardsticks, not_read_back};
+use super::{Measured, Yardsticks, not_read_back};
 use crate::Error;
 
 /// Puzzles that one statement inserts.
@@ -31,31 +31,36 @@ const WARM_UP: usize = 4;
 
 const MAKE: &str = "create table yardstick_puzzle (
         id bigint primary key,
-        puzzle bytea not null,
-        attempt smallint not null default 0,
+        batch_id bigint not null default 1,
+        puzzle text not null,
+        state smallint not null default 1,
+        attempt integer not null default 0,
         owner integer,
-        lease_until timestamptz
+        lease_until timestamptz,
+        outcome smallint,
+        solution text,
+        placements bigint,
+        created_at timestamptz not null default now(),
+        finished_at timestamptz
     ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
-    create index yardstick_ready on yardstick_puzzle (id) where lease_until is null;
-    create table yardstick_answer (id bigint primary key, attempt smallint not null, answer bytea not null);";
-const CLEAR: &str = "truncate yardstick_puzzle, yardstick_answer;";
-const DROP: &str = "drop table yardstick_puzzle, yardstick_answer;";
+    create index yardstick_ready on yardstick_puzzle (id) where state = 1;
+    create index yardstick_lease on yardstick_puzzle (lease_until) where state = 2;";
+const CLEAR: &str = "truncate yardstick_puzzle;";
+const DROP: &str = "drop table yardstick_puzzle;";
 /// Looks up by the keys: a queue that has run for a while has the statistics for that, a table that was made just now has not.
 const PLAN: &str = "set enable_seqscan = off";
 const INSERT: &str = "insert into yardstick_puzzle (id, puzzle)
-    select id, puzzle from unnest($1::bigint[], $2::bytea[]) as p (id, puzzle)";
+    select id, puzzle from unnest($1::bigint[], $2::text[]) as p (id, puzzle)";
 const CLAIM: &str = "with ready as materialized (
-        select id from yardstick_puzzle where lease_until is null order by id limit $1 for update skip locked
+        select id from yardstick_puzzle where state = 1 order by id limit $1 for update skip locked
     )
-    update yardstick_puzzle set attempt = attempt + 1, owner = $2, lease_until = now() + interval '30 s'
+    update yardstick_puzzle set state = 2, attempt = attempt + 1, owner = $2, lease_until = now() + interval '30 s'
     where id = any(array(select id from ready)) returning id, attempt, puzzle";
-const COMPLETE: &str = "with gone as (
-        delete from yardstick_puzzle where id = any($2) and owner = $1 returning id, attempt
-    )
-    insert into yardstick_answer (id, attempt, answer)
-    select id, attempt, answer
-    from unnest($2::bigint[], $3::smallint[], $4::bytea[]) as d (id, attempt, answer) join gone using (id, attempt)";
-const READ: &str = "select id, attempt, answer from yardstick_answer where id = any($1)";
+const COMPLETE: &str = "update yardstick_puzzle p
+    set state = 3, owner = null, lease_until = null, outcome = 1, solution = d.solution, placements = 0, finished_at = now()
+    from unnest($2::bigint[], $3::integer[], $4::text[]) as d (id, attempt, solution)
+    where p.id = d.id and p.owner = $1 and p.attempt = d.attempt";
+const READ: &str = "select id, outcome, solution, placements from yardstick_puzzle where id = any($1)";
 
 type Connection = PoolConnection<Postgres>;
 
@@ -63,7 +68,7 @@ type Connection = PoolConnection<Postgres>;
 struct RowWorker {
     number: i32,
     /// The answer of each puzzle, by its id.
-    answers: Arc<Vec<Vec<u8>>>,
+    answers: Arc<Vec<String>>,
     connection: Connection,
     /// Nothing more will be submitted.
     submitted: Arc<AtomicBool>,
@@ -87,9 +92,9 @@ impl RowWorker {
             for row in rows {
                 let id: i64 = row.try_get(0)?;
                 ids.push(id);
-                attempts.push(row.try_get::<i16, _>(1)?);
+                attempts.push(row.try_get::<i32, _>(1)?);
                 let place = usize::try_from(id).unwrap_or(usize::MAX);
-                answers.push(self.answers.get(place).map(Vec::as_slice).unwrap_or_default());
+                answers.push(self.answers.get(place).map(String::as_str).unwrap_or_default());
             }
             let complete = sqlx::query(COMPLETE).bind(self.number).bind(&ids).bind(attempts).bind(answers);
             complete.execute(&mut *self.connection).await?;
@@ -101,7 +106,7 @@ impl RowWorker {
 
 async fn submit(
     mut on: Connection,
-    puzzles: Arc<Vec<Vec<u8>>>,
+    puzzles: Arc<Vec<String>>,
     submitted: Arc<AtomicBool>,
 ) -> Result<(), Error> {
     let inserted = insert(&mut on, &puzzles).await;
@@ -110,7 +115,7 @@ async fn submit(
     inserted
 }
 
-async fn insert(on: &mut Connection, puzzles: &[Vec<u8>]) -> Result<(), Error> {
+async fn insert(on: &mut Connection, puzzles: &[String]) -> Result<(), Error> {
     let mut ids = 0_i64..;
     for some in puzzles.chunks(INSERTED) {
         let ids: Vec<i64> = ids.by_ref().take(some.len()).collect();
@@ -124,22 +129,20 @@ async fn read_back(mut on: Connection, mut completed: UnboundedReceiver<Vec<i64>
     while let Some(ids) = completed.recv().await {
         let rows = sqlx::query(READ).bind(&ids).fetch_all(&mut *on).await?;
         for row in &rows {
-            read += u64::from(!row.try_get::<&[u8], _>(2)?.is_empty());
+            read += u64::from(!row.try_get::<&str, _>(2)?.is_empty());
         }
     }
     Ok(read)
 }
 
 impl Yardsticks {
-    /// Sends up to `puzzles_max` puzzles of a load through such a queue.
+    /// Sends so many puzzles through such a queue.
     ///
     /// # Errors
     /// [`Error::Database`].
-    pub async fn row_per_puzzle(&self, load: &Load, puzzles_max: usize) -> Result<Measured, Error> {
-        let puzzles = entries(&load.payload, puzzles_max);
-        let answers = entries(&load.results, puzzles.len());
-        let for_warm_up = puzzles[..puzzles.len() / WARM_UP].to_vec();
-        let (puzzles, answers) = (Arc::new(puzzles), Arc::new(answers));
+    pub async fn row_per_puzzle(&self, count: usize) -> Result<Measured, Error> {
+        let (puzzles, answers) = (Arc::new(texts(count)), Arc::new(texts(count)));
+        let for_warm_up = texts(count / WARM_UP);
         self.execute(MAKE).await?;
         self.row_pass(&Arc::new(for_warm_up), &answers).await?;
         self.execute(CLEAR).await?;
@@ -151,13 +154,13 @@ impl Yardsticks {
 
     async fn row_pass(
         &self,
-        puzzles: &Arc<Vec<Vec<u8>>>,
-        answers: &Arc<Vec<Vec<u8>>>,
+        puzzles: &Arc<Vec<String>>,
+        answers: &Arc<Vec<String>>,
     ) -> Result<Measured, Error> {
         let submitted = Arc::new(AtomicBool::new(false));
         let (completed, reading) = unbounded_channel();
         let connection = async || -> Result<Connection, Error> {
-            let mut connection = self.relaxed.pool.acquire().await?;
+            let mut connection = self.durable.pool.acquire().await?;
             sqlx::raw_sql(PLAN).execute(&mut *connection).await?;
             Ok(connection)
         };
@@ -172,7 +175,7 @@ impl Yardsticks {
             });
         }
         drop(completed);
-        let (submitting, reader) = (self.durable.pool.acquire().await?, connection().await?);
+        let (submitting, reader) = (connection().await?, connection().await?);
         let began = Instant::now();
         let mut tasks: JoinSet<_> = workers.into_iter().map(RowWorker::run).collect();
         tasks.spawn(submit(submitting, Arc::clone(puzzles), submitted));
@@ -187,35 +190,7 @@ impl Yardsticks {
     }
 }
 
-/// The bytes of single puzzles, as many as they have on average in their pieces.
-fn entries(messages: &[Message], count: usize) -> Vec<Vec<u8>> {
-    let mut entries = Vec::with_capacity(count);
-    for message in messages {
-        for ((lo, hi), data) in message.los.iter().zip(&message.his).zip(&message.data) {
-            let puzzles = usize::try_from(hi - lo).unwrap_or(1).max(1);
-            let some = data.chunks_exact((data.len() / puzzles).max(1)).take(puzzles);
-            entries.extend(some.map(<[u8]>::to_vec));
-            if entries.len() >= count {
-                entries.truncate(count);
-                return entries;
-            }
-        }
-    }
-    entries
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_puzzle_of_a_piece_gets_its_share_of_the_bytes() {
-        let mut message = Message::default();
-        message.push(0, 3, vec![1; 10]);
-        message.push(3, 5, vec![2; 4]);
-        let lengths =
-            |count| entries(std::slice::from_ref(&message), count).iter().map(Vec::len).collect::<Vec<_>>();
-        assert_eq!(lengths(9), [3, 3, 3, 2, 2]);
-        assert_eq!(lengths(4), [3, 3, 3, 2]);
-    }
+/// As long as a puzzle or a solution, each another one.
+fn texts(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("{number:081}")).collect()
 }

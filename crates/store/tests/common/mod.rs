@@ -47,7 +47,8 @@ pub async fn batch(store: &Store, name: &str) -> Batch {
 pub fn chunk(lo: u64, hi: u64) -> Chunk {
     let middle = lo.midpoint(hi);
     let piece = |lo: u64, hi: u64| Piece { lo, hi, data: format!("{lo}-{hi}").into_bytes() };
-    Chunk { pieces: vec![piece(lo, middle), piece(middle, hi)] }
+    let ranges = [(lo, middle), (middle, hi)].into_iter().filter(|(lo, hi)| lo < hi);
+    Chunk { pieces: ranges.map(|(lo, hi)| piece(lo, hi)).collect() }
 }
 
 pub fn completion(mid: u64, puzzles: i32) -> Completion {

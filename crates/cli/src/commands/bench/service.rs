@@ -164,7 +164,8 @@ async fn measure(yardsticks: &Yardsticks, batch: &str, warm_up: u64) -> anyhow::
     let load = Arc::new(yardsticks.load(id, RAW_MAX).await?);
     let raw = yardsticks.raw(&load, warm_up).await?;
     complain("the raw limit", raw);
-    let rows = yardsticks.row_per_puzzle(&load, ROWS_MAX).await?;
+    let count = usize::try_from(load.puzzles()).unwrap_or(ROWS_MAX).min(ROWS_MAX);
+    let rows = yardsticks.row_per_puzzle(count).await?;
     complain("one row a puzzle", rows);
     Ok([raw, rows])
 }
