@@ -58,20 +58,6 @@ impl Record {
 
     /// Of a result that a server sent.
     pub(crate) fn of_result(result: client::PuzzleResult) -> anyhow::Result<Self> {
-        let outcome = match result.outcome {
-            v1::Outcome::Unique => Outcome::Unique,
-            v1::Outcome::Multiple => Outcome::Multiple,
-            v1::Outcome::NoSolution => Outcome::NoSolution,
-            v1::Outcome::Invalid => Outcome::Invalid,
-            v1::Outcome::Undecided => Outcome::Undecided,
-            v1::Outcome::Failed => Outcome::Failed,
-            v1::Outcome::Cancelled => Outcome::Cancelled,
-            v1::Outcome::Unspecified => {
-                anyhow::bail!(
-                    "the server sent an outcome that this program does not know: is it a newer version?"
-                )
-            }
-        };
         let fault = result.invalid.map(|invalid| Fault {
             reason: match invalid.reason {
                 v1::invalid_puzzle::Reason::Length => "length",
@@ -84,13 +70,9 @@ impl Record {
         });
         Ok(Self {
             index: result.index,
-            outcome,
+            outcome: outcome(result.outcome)?,
             solution: result.solution,
-            placements: match result.placements {
-                client::Count::None => None,
-                client::Count::Exact(count) => Some(Placements::Exact(count)),
-                client::Count::OverLimit => Some(Placements::OverLimit),
-            },
+            placements: placements(result.placements),
             fault,
         })
     }
@@ -105,6 +87,33 @@ impl Record {
     /// Whether the input of this result was at fault, or the service could not answer.
     pub(crate) fn is_bad(&self) -> bool {
         matches!(self.outcome, Outcome::Invalid | Outcome::Undecided | Outcome::Failed)
+    }
+}
+
+/// An outcome as a server tells it.
+pub(crate) fn outcome(told: v1::Outcome) -> anyhow::Result<Outcome> {
+    Ok(match told {
+        v1::Outcome::Unique => Outcome::Unique,
+        v1::Outcome::Multiple => Outcome::Multiple,
+        v1::Outcome::NoSolution => Outcome::NoSolution,
+        v1::Outcome::Invalid => Outcome::Invalid,
+        v1::Outcome::Undecided => Outcome::Undecided,
+        v1::Outcome::Failed => Outcome::Failed,
+        v1::Outcome::Cancelled => Outcome::Cancelled,
+        v1::Outcome::Unspecified => {
+            anyhow::bail!(
+                "the server sent an outcome that this program does not know: is it a newer version?"
+            )
+        }
+    })
+}
+
+/// A count as a server tells it.
+pub(crate) fn placements(told: client::Count) -> Option<Placements> {
+    match told {
+        client::Count::None => None,
+        client::Count::Exact(count) => Some(Placements::Exact(count)),
+        client::Count::OverLimit => Some(Placements::OverLimit),
     }
 }
 

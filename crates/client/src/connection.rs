@@ -13,7 +13,7 @@ use tonic::{
 };
 
 use crate::{
-    Error, MESSAGE_BYTES, MESSAGE_PUZZLES,
+    Appender, Error, MESSAGE_BYTES, MESSAGE_PUZZLES,
     error::root_cause,
     patience::{Listener, Patience},
     results::{Position, Results, Start},
@@ -148,29 +148,35 @@ impl Client {
         offset: Option<u64>,
         puzzles: Grids,
     ) -> Result<u64, Error> {
-        let mut next = offset;
+        if let Some(offset) = offset {
+            let mut appender = self.appender(name, offset);
+            appender.push(puzzles).await?;
+            return appender.finish().await;
+        }
+        let mut next = 0;
         for grids in messages(puzzles) {
-            let sent = grids.len() as u64;
             let message = v1::AppendPuzzlesRequest {
                 name: name.to_owned(),
-                offset: next.map(|offset| i64::try_from(offset).unwrap_or(i64::MAX)),
+                offset: None,
                 chunk: Some(v1::PuzzleChunk { grids, ..v1::PuzzleChunk::default() }),
             };
-            let response = self.append_message(message).await?;
-            // With an offset the end of this message is known, also when a repeat answers with the whole batch's count.
-            next = Some(match next {
-                Some(offset) => offset + sent,
-                None => u64::try_from(response.next_offset)
-                    .map_err(|_| Error::Contract("next_offset is negative"))?,
-            });
+            let response = self.append_message(&message).await?;
+            next = u64::try_from(response.next_offset)
+                .map_err(|_| Error::Contract("next_offset is negative"))?;
         }
-        Ok(next.unwrap_or(0))
+        Ok(next)
+    }
+
+    /// Adds puzzles from an offset on, with several messages under way: for millions of them.
+    #[must_use]
+    pub fn appender(&self, name: &str, offset: u64) -> Appender {
+        Appender::new(self.clone(), name, offset)
     }
 
     /// Sends one message, and again while the service is full.
-    async fn append_message(
+    pub(crate) async fn append_message(
         &mut self,
-        message: v1::AppendPuzzlesRequest,
+        message: &v1::AppendPuzzlesRequest,
     ) -> Result<v1::AppendPuzzlesResponse, Error> {
         let waits = self.waits.clone();
         let mut patience = Patience::new(&waits);
@@ -285,7 +291,7 @@ impl Client {
 }
 
 /// Cuts puzzles into messages, each within the limits of both numbers; each is made when its turn comes.
-fn messages(puzzles: Grids) -> impl Iterator<Item = Grids> {
+pub(crate) fn messages(puzzles: Grids) -> impl Iterator<Item = Grids> {
     let mut rest = Some(puzzles).filter(|puzzles| !puzzles.is_empty());
     let mut start = 0;
     std::iter::from_fn(move || {
@@ -327,7 +333,11 @@ mod tests {
         let count = |puzzles: Vec<String>| messages(puzzles.into()).count();
         assert_eq!(count(vec!["1".repeat(MESSAGE_BYTES + 1)]), 1, "left to the server to refuse");
         assert_eq!(
-            (count(vec![".".repeat(81); 9_000]), count(vec![".".repeat(81)]), count(vec![])),
+            (
+                count(vec![".".repeat(81); MESSAGE_PUZZLES * 2 + 1]),
+                count(vec![".".repeat(81)]),
+                count(vec![])
+            ),
             (3, 1, 0)
         );
     }

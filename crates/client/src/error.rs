@@ -57,6 +57,11 @@ impl Error {
         status.get_details_retry_info()?.retry_delay
     }
 
+    /// Whether an append was refused since something before it is missing.
+    pub(crate) fn is_gap(&self) -> bool {
+        self.reason().as_deref() == Some("OFFSET_BEYOND_END")
+    }
+
     /// Whether the same call may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {

@@ -23,6 +23,7 @@
 //! with [`Results::next_columns`].
 #![forbid(unsafe_code)]
 
+mod appender;
 mod connection;
 mod error;
 mod patience;
@@ -30,6 +31,7 @@ mod results;
 mod run;
 mod watch;
 
+pub use appender::Appender;
 pub use connection::{Client, NewBatch};
 pub use error::Error;
 pub use proto::{Grids, v1};

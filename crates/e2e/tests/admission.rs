@@ -116,7 +116,8 @@ fn a_submit_of_more_than_the_queue_takes_waits_says_so_once_and_completes() {
     submit.close_stdin();
     submit.logged("waiting: the queue is full");
     // Nobody solves so far: one message was taken.
-    assert_eq!(service.database.value("select puzzle_count from batch"), "4096");
+    let one = client::MESSAGE_PUZZLES.to_string();
+    assert_eq!(service.database.value("select puzzle_count from batch"), one);
     service.workers.push(Service::worker(&service.database, &[]));
     assert_eq!(submit.wait(), 0);
     let lines = submit.lines();

@@ -15,6 +15,7 @@ use crate::{
     intake::{self, PackedPuzzles},
     intervals::Delivered,
     limits::MESSAGES_AHEAD_MAX,
+    line::Lines,
     status::Refusal,
     tenants::Tenants,
     tokens, wire,
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) waker: Arc<Waker>,
     pub(crate) tenants: Arc<Tenants>,
     pub(crate) admission: Arc<Admission>,
+    pub(crate) lines: Lines,
     pub(crate) drain: Drain,
     pub(crate) placement_limit_max: u64,
 }
@@ -100,7 +102,8 @@ impl Shared {
         let offset = request.offset.map(|offset| wire::unsigned("offset", offset)).transpose()?;
         let puzzles = PackedPuzzles::of(&request.chunk.unwrap_or_default())?;
         let tenant = self.owner(metadata, &request.name).await?;
-        let appended = intake::append(&self.store, &self.admission, tenant, id, offset, &puzzles).await?;
+        let appended =
+            intake::append(&self.store, &self.admission, &self.lines, tenant, id, offset, &puzzles).await?;
         Ok(v1::AppendPuzzlesResponse {
             next_offset: wire::signed(appended.next_offset),
             duplicate: appended.duplicate,

@@ -13,6 +13,7 @@ use crate::{
         APPEND_TRIES_MAX, BATCH_PUZZLES_MAX, CHUNK_GROWTH, CHUNK_PUZZLES_MIN, GRIDS_BYTES_MAX,
         MESSAGE_PUZZLES_MAX,
     },
+    line::Lines,
     status::Refusal,
     wire,
 };
@@ -138,15 +139,22 @@ fn check(chunk: &v1::PuzzleChunk) -> Result<(), Refusal> {
 pub(crate) async fn append(
     store: &Store,
     admission: &Admission,
+    lines: &Lines,
     tenant: TenantId,
     id: &str,
     offset: Option<u64>,
     puzzles: &PackedPuzzles,
 ) -> Result<Appended, Refusal> {
+    let mut line = lines.join(tenant, id);
     for _ in 0..APPEND_TRIES_MAX {
+        line.arm();
         let batch = store.batch(tenant, id).await.map_err(|error| Refusal::of_batch(error, id))?;
         let offset = offset.unwrap_or(batch.puzzle_count);
         let Some(beyond) = batch.puzzle_count.checked_sub(offset) else {
+            // What is before it may be on its way through this server.
+            if line.wait().await {
+                continue;
+            }
             return Err(Refusal::OffsetBeyondEnd { next_offset: batch.puzzle_count });
         };
         let known = usize::try_from(beyond).unwrap_or(usize::MAX).min(puzzles.len());

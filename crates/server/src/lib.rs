@@ -12,6 +12,7 @@ mod ends;
 mod intake;
 mod intervals;
 mod limits;
+mod line;
 mod list;
 mod serve;
 mod solve;

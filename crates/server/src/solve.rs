@@ -146,8 +146,8 @@ async fn append(
     loop {
         let (appending, name, puzzles) = (shared.clone(), id.to_owned(), Arc::clone(puzzles));
         let append = async move {
-            let Shared { store, admission, .. } = &appending;
-            intake::append(store, admission, tenant, &name, Some(offset), &puzzles).await
+            let Shared { store, admission, lines, .. } = &appending;
+            intake::append(store, admission, lines, tenant, &name, Some(offset), &puzzles).await
         };
         match shared.shielded(append).await {
             Ok(appended) => return Ok(appended.next_offset),

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use client::{
-    Client, MESSAGE_PUZZLES, NewBatch, Position, Start,
+    Client, Grids, MESSAGE_PUZZLES, NewBatch, Position, Start,
     v1::{self, batch::State},
 };
 use tokio::{
@@ -211,6 +211,25 @@ struct Told {
     standing: Standing,
 }
 
+impl Told {
+    fn acknowledged(&self, puzzles: u64) {
+        self.acknowledge.send_replace(puzzles);
+        self.progress.set_total(puzzles);
+        self.standing.set(|stand| stand.total = puzzles);
+    }
+}
+
+/// Keeps where records stood; gives their texts.
+fn take_places(records: Vec<InputRecord>, sent: &Sent) -> Grids {
+    let mut grids = Grids::with_capacity(records.len());
+    let mut places = sent.places();
+    for record in records {
+        places.push(record.place);
+        grids.push(&record.text);
+    }
+    grids
+}
+
 /// Sends all records in order and seals the batch; returns how many there were. A batch that is cancelled meanwhile takes no more of them.
 async fn feed(
     mut client: Client,
@@ -232,25 +251,28 @@ async fn feed(
         }
         Ok(())
     });
-    let mut offset = 0;
-    while let Some(records) = inbox.recv().await {
-        let mut puzzles = Vec::with_capacity(records.len());
-        {
-            let mut places = sent.places();
-            for record in records {
-                places.push(record.place);
-                puzzles.push(record.text);
+    let mut appender = client.appender(&name, 0);
+    let mut is_read = false;
+    while !is_read || appender.is_busy() {
+        // What is taken is told at once, also while nothing more comes to be sent.
+        let step = tokio::select! {
+            settled = appender.settled(), if appender.is_busy() => settled,
+            records = inbox.recv(), if !is_read => if let Some(records) = records {
+                appender.push(take_places(records, &sent)).await
+            } else {
+                is_read = true;
+                Ok(())
+            },
+        };
+        if let Err(error) = step {
+            if was_cancelled(&mut client, &name, &error).await {
+                return Ok(appender.acknowledged());
             }
+            return Err(error.into());
         }
-        match client.append(&name, Some(offset), puzzles).await {
-            Ok(next) => offset = next,
-            Err(error) if was_cancelled(&mut client, &name, &error).await => return Ok(offset),
-            Err(error) => return Err(error.into()),
-        }
-        told.acknowledge.send_replace(offset);
-        told.progress.set_total(offset);
-        told.standing.set(|stand| stand.total = offset);
+        told.acknowledged(appender.acknowledged());
     }
+    let offset = appender.acknowledged();
     // An input that broke in the middle must not look like a complete one.
     reading.await.context("reading the input failed")??;
     match client.seal(&name, Some(offset)).await {

@@ -1,10 +1,10 @@
 //! Puzzles to the service and answers back: the one place of the benches that knows the form in which the client takes and gives them.
 
 use ::solver::{Outcome, PlacementLimit, Placements};
-use client::{Client, NewBatch, Results, Start};
+use client::{Appender, Client, Grids, NewBatch, Results, Start};
 
 use super::puzzles::Text;
-use crate::record::Record;
+use crate::record;
 
 /// Puzzles that are sent at a time.
 pub(crate) const SENT: usize = client::MESSAGE_PUZZLES;
@@ -13,7 +13,7 @@ pub(crate) const SENT: usize = client::MESSAGE_PUZZLES;
 pub(crate) struct Answer<'a> {
     pub(crate) index: u64,
     pub(crate) outcome: Outcome,
-    pub(crate) solution: Option<&'a str>,
+    pub(crate) solution: Option<&'a [u8]>,
     pub(crate) placements: Option<Placements>,
 }
 
@@ -25,14 +25,12 @@ pub(crate) async fn open(client: &mut Client, limit: PlacementLimit) -> anyhow::
 }
 
 /// Sends puzzles, at most [`SENT`].
-pub(crate) async fn send(
-    client: &mut Client,
-    name: &str,
-    offset: u64,
-    puzzles: &[Text],
-) -> anyhow::Result<()> {
-    let texts = puzzles.iter().map(|text| String::from_utf8_lossy(text).into_owned());
-    client.append(name, Some(offset), texts.collect()).await?;
+pub(crate) async fn send(appender: &mut Appender, puzzles: &[Text]) -> anyhow::Result<()> {
+    let mut grids = Grids::with_capacity(puzzles.len());
+    for text in puzzles {
+        grids.push_ascii(text);
+    }
+    appender.push(grids).await?;
     Ok(())
 }
 
@@ -52,10 +50,14 @@ pub(crate) async fn receive(
     results: &mut Results,
     mut take: impl FnMut(&Answer<'_>) -> anyhow::Result<()>,
 ) -> anyhow::Result<bool> {
-    let Some(run) = results.next().await? else { return Ok(false) };
-    for result in run {
-        let Record { index, outcome, solution, placements, .. } = Record::of_result(result)?;
-        take(&Answer { index, outcome, solution: solution.as_deref(), placements })?;
+    let Some(run) = results.next_columns().await? else { return Ok(false) };
+    for (index, place) in (run.start_index()..).zip(0..run.len()) {
+        take(&Answer {
+            index,
+            outcome: record::outcome(run.outcome(place))?,
+            solution: run.solution_bytes(place),
+            placements: record::placements(run.placements(place)),
+        })?;
     }
     Ok(true)
 }

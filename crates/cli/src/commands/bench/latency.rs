@@ -92,13 +92,15 @@ async fn answer(client: &mut Client, text: &Text, tally: &mut Tally) -> anyhow::
     let limit = PlacementLimit::DEFAULT;
     let began = Instant::now();
     let name = exchange::open(client, limit).await?;
-    exchange::send(client, &name, 0, std::slice::from_ref(text)).await?;
+    let mut appender = client.appender(&name, 0);
+    exchange::send(&mut appender, std::slice::from_ref(text)).await?;
+    appender.finish().await?;
     exchange::seal(client, &name, 1).await?;
     let mut results = exchange::answers(client, &name).await?;
     let mut took = None;
     while exchange::receive(&mut results, |answer| {
         took.get_or_insert_with(|| began.elapsed());
-        let solution = answer.solution.and_then(|solution| solution.as_bytes().try_into().ok());
+        let solution = answer.solution.and_then(|solution| solution.try_into().ok());
         if answer.outcome != Outcome::Unique || !solution.is_some_and(|solution| solves(solution, text)) {
             bail!("a wrong answer to puzzle {}", String::from_utf8_lossy(text));
         }

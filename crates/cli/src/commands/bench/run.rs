@@ -65,12 +65,12 @@ pub(crate) async fn exchange_all(
 /// Sends all puzzles and seals the batch; gives the moment when the first went.
 async fn feed(mut client: Client, name: String, texts: Arc<Texts>) -> anyhow::Result<Instant> {
     let first = Instant::now();
-    let mut offset = 0;
+    let mut appender = client.appender(&name, 0);
     for some in texts.chunks(SENT) {
-        exchange::send(&mut client, &name, offset, some).await?;
-        offset += some.len() as u64;
+        exchange::send(&mut appender, some).await?;
     }
-    exchange::seal(&mut client, &name, offset).await?;
+    let count = appender.finish().await?;
+    exchange::seal(&mut client, &name, count).await?;
     Ok(first)
 }
 
@@ -99,7 +99,7 @@ impl<'a> Answers<'a> {
         self.seen[place / 64] |= bit;
         let is_right = match (answer.outcome, answer.solution) {
             (Outcome::Unique | Outcome::Multiple, Some(solution)) => {
-                solution.as_bytes().try_into().is_ok_and(|solution| solves(solution, puzzle))
+                solution.try_into().is_ok_and(|solution| solves(solution, puzzle))
             }
             (Outcome::Unique | Outcome::Multiple, None) | (_, Some(_)) => false,
             (_, None) => true,
@@ -109,7 +109,7 @@ impl<'a> Answers<'a> {
             bail!(
                 "a wrong answer: puzzle {puzzle} is {}, its solution {:?}",
                 answer.outcome,
-                answer.solution
+                answer.solution.map(String::from_utf8_lossy)
             );
         }
         self.tally.add(answer.outcome, answer.placements, self.limit);
@@ -138,10 +138,10 @@ mod tests {
     #[test]
     fn every_puzzle_is_answered_once_and_rightly() {
         let texts = [PUZZLE.as_bytes().try_into().expect("81 characters"); 2];
-        let unique = |index, solution| Answer {
+        let unique = |index, solution: Option<&'static str>| Answer {
             index,
             outcome: Outcome::Unique,
-            solution,
+            solution: solution.map(str::as_bytes),
             placements: Some(Placements::Exact(4_208)),
         };
         let mut answers = Answers::new(&texts, PlacementLimit::DEFAULT);

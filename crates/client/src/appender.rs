@@ -1,0 +1,125 @@
+//! Appending with several messages under way, so that the next is made and sent while the one before is being stored.
+
+use std::collections::VecDeque;
+
+use proto::{Grids, v1};
+use tokio::task::JoinSet;
+
+use crate::{Client, Error, connection::messages};
+
+/// Messages that are under way at a time, at the most.
+const UNDER_WAY_MAX: usize = 4;
+
+/// Adds puzzles to a batch, from an offset on, in order. Made by [`Client::appender`]; dropped, it stops where it is: what the server has taken stays.
+#[derive(Debug)]
+pub struct Appender {
+    client: Client,
+    name: String,
+    /// Where the next message begins.
+    offset: u64,
+    /// What the server has taken.
+    acknowledged: u64,
+    /// In order of their offsets.
+    under_way: VecDeque<UnderWay>,
+}
+
+/// How a call ended, and its message.
+type Ended = (v1::AppendPuzzlesRequest, Result<v1::AppendPuzzlesResponse, Error>);
+
+/// A message under way.
+#[derive(Debug)]
+struct UnderWay {
+    /// Where it ends.
+    end: u64,
+    /// One call: a set, since that ends what it holds when it is dropped.
+    call: JoinSet<Ended>,
+    /// All before it had been taken when it was sent.
+    is_alone: bool,
+}
+
+impl Appender {
+    pub(crate) fn new(client: Client, name: &str, offset: u64) -> Self {
+        Self { client, name: name.to_owned(), offset, acknowledged: offset, under_way: VecDeque::new() }
+    }
+
+    /// Sends puzzles, in messages within the limits; waits while four of them are under way.
+    ///
+    /// # Errors
+    /// That of the first message that was refused, whatever is sent now; nothing after it is taken.
+    pub async fn push(&mut self, puzzles: Grids) -> Result<(), Error> {
+        for grids in messages(puzzles) {
+            while self.under_way.len() >= UNDER_WAY_MAX {
+                self.settled().await?;
+            }
+            let end = self.offset + grids.len() as u64;
+            let message = v1::AppendPuzzlesRequest {
+                name: self.name.clone(),
+                offset: Some(i64::try_from(self.offset).unwrap_or(i64::MAX)),
+                chunk: Some(v1::PuzzleChunk { grids, ..v1::PuzzleChunk::default() }),
+            };
+            let mut one = UnderWay { end, call: JoinSet::new(), is_alone: self.under_way.is_empty() };
+            self.send(&mut one, message);
+            self.under_way.push_back(one);
+            self.offset = end;
+        }
+        Ok(())
+    }
+
+    fn send(&self, one: &mut UnderWay, message: v1::AppendPuzzlesRequest) {
+        let mut client = self.client.clone();
+        one.call.spawn(async move {
+            let response = client.append_message(&message).await;
+            (message, response)
+        });
+    }
+
+    /// Whether messages are under way.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
+    /// Puzzles that the server has taken, from the beginning of the batch.
+    #[must_use]
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Waits until the first of the messages that are under way is taken; at once if there is none. May be dropped and called again.
+    ///
+    /// # Errors
+    /// As [`Appender::push`].
+    pub async fn settled(&mut self) -> Result<(), Error> {
+        while let Some(first) = self.under_way.front_mut() {
+            // In its place during the wait, for that may be dropped.
+            let ended = first.call.join_next().await;
+            let Some(mut first) = self.under_way.pop_front() else { break };
+            match ended {
+                Some(Ok((_, Ok(_)))) => {
+                    self.acknowledged = first.end;
+                    return Ok(());
+                }
+                // It came there before the ones before it, all of which have been taken by now.
+                Some(Ok((message, Err(error)))) if error.is_gap() && !first.is_alone => {
+                    first.is_alone = true;
+                    self.send(&mut first, message);
+                    self.under_way.push_front(first);
+                }
+                Some(Ok((_, Err(error)))) => return Err(error),
+                Some(Err(_)) | None => return Err(Error::Cut),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until everything is taken; gives the batch's next offset.
+    ///
+    /// # Errors
+    /// As [`Appender::push`].
+    pub async fn finish(mut self) -> Result<u64, Error> {
+        while self.is_busy() {
+            self.settled().await?;
+        }
+        Ok(self.acknowledged)
+    }
+}
