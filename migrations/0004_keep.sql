@@ -1,6 +1,6 @@
 -- How long batches are kept, and how their rows go: by days, dropped whole, rather than one by one.
 
--- Claims that are under way hold job and wait for batch; nothing here locks job, so a migration under load waits, and deadlocks with nobody.
+-- Nothing here locks job, so a migration under load waits, and deadlocks with nobody.
 lock table batch in access exclusive mode;
 
 alter table batch
@@ -141,3 +141,23 @@ comment on function drop_day is
 -- What has ended before now is kept as if it had ended now.
 update batch set expires_at = now() + case when state in (2, 3) then keep else keep_cancelled end where state <> 1;
 update batch set purge_at = now() where deleted_at is not null;
+
+-- Programs that are older than this may still run, and know nothing of it.
+create function keep_of_older_program() returns trigger
+language plpgsql as $$
+begin
+    if new.state <> 1 and new.expires_at is null then
+        new.expires_at := now() + case when new.state in (2, 3) then new.keep else new.keep_cancelled end;
+    end if;
+    if new.deleted_at is not null and new.purge_at is null then
+        new.purge_at := now();
+    end if;
+    return new;
+end
+$$;
+create trigger keep_of_older_program
+    before update on batch
+    for each row
+    when ((new.state <> 1 and new.expires_at is null) or (new.deleted_at is not null and new.purge_at is null))
+    execute function keep_of_older_program();
+comment on function keep_of_older_program is 'Sets when a batch expires, and when a deleted one goes, where the program that ended or deleted it did not.';

@@ -1,7 +1,7 @@
 -- Adds chunks at an offset: guarded by state and offset, so that a repeat, a gap or a sealed batch adds nothing and returns no row.
 --
--- Each job gets its turn by start-time fair queueing: its tag is where its tenant's queue ends, or the virtual clock if that has gone beyond, and its cost by
--- the tenant's weight. No row is shared by a tenant's appends: where the queue ends is the greatest tag among its waiting jobs above the clock. The first
+-- Each job gets its turn by start-time fair queueing: it begins where its tenant's queue ends, or at the virtual clock if that has gone beyond, and is over
+-- after its cost by the tenant's weight. No row is shared by a tenant's appends: where the queue ends is read from its waiting jobs beyond the clock. The first
 -- chunks of a tenant's batches queue by themselves: a small batch does not wait behind a large one of the same tenant, and neither can have more than a
 -- share each. Workers are told, unless so much waits already that none of them can be idle.
 -- $1 batch, $2 offset, $3 puzzles, $4 $5 chunk ranges, $6 to $9 pieces, $10 format, $11 the pieces' bytes, $12 head start of one step of priority,
@@ -14,24 +14,26 @@ with guarded as (
 ),
 queue as (
     select
-        g.id, g.part, g.tenant_id, g.priority * $12::bigint as head_start, g.placement_limit > $13::bigint as is_long, g.puzzle_cost, t.weight,
-        greatest(v.last_value, (
-            select j.tag
+        g.id, g.part, g.tenant_id, g.priority * $12::bigint as head_start, k.is_long, g.puzzle_cost, t.weight,
+        greatest(k.clock, (
+            select j.tag_end
             from job j
-            where j.tenant_id = g.tenant_id and j.lease_until is null and j.lo = 0 and j.tag > v.last_value
-            order by j.tag desc
+            where j.tenant_id = g.tenant_id and j.is_long = k.is_long and j.lease_until is null and j.lo = 0 and j.tag_end > k.clock
+            order by j.tag_end desc
             limit 1
         )) as first_end,
-        greatest(v.last_value, (
-            select j.tag
+        greatest(k.clock, (
+            select j.tag_end
             from job j
-            where j.tenant_id = g.tenant_id and j.lease_until is null and j.lo > 0 and j.tag > v.last_value
-            order by j.tag desc
+            where j.tenant_id = g.tenant_id and j.is_long = k.is_long and j.lease_until is null and j.lo > 0 and j.tag_end > k.clock
+            order by j.tag_end desc
             limit 1
         )) as rest_end
     from guarded g
     join tenant t on t.id = g.tenant_id
-    cross join virtual_clock v
+    cross join lateral (
+        select g.placement_limit > $13::bigint as is_long, virtual_now(g.placement_limit > $13::bigint) as clock
+    ) k
 ),
 stored as (
     insert into payload (part, batch_id, chunk_lo, piece, lo, hi, format, data)
@@ -40,19 +42,21 @@ stored as (
         unnest($6::bigint[], $7::smallint[], $8::bigint[], $9::bigint[], $11::bytea[]) as p (chunk_lo, piece, lo, hi, data)
 ),
 queued as (
-    insert into job (batch_id, lo, hi, chunk_lo, part, tenant_id, is_long, tag, place)
-    select q.id, c.lo, c.hi, c.lo, q.part, q.tenant_id, q.is_long, c.tag, c.tag - q.head_start
+    insert into job (batch_id, lo, hi, chunk_lo, part, tenant_id, is_long, tag, cost, head_start)
+    select q.id, c.lo, c.hi, c.lo, q.part, q.tenant_id, q.is_long, c.tag, c.cost, q.head_start
     from queue q
     cross join lateral (
         select
-            u.lo, u.hi,
+            u.lo, u.hi, u.cost,
+            -- Where the queue ends, and behind those before it in this append; not before the first chunk, if that is among them.
             case
                 when u.lo = 0 then q.first_end
-                -- Not before the first chunk, if that is among them.
-                else greatest(q.rest_end, q.first_end + max(case when u.lo = 0 then u.hi * q.puzzle_cost / q.weight end) over ())
-            end
-                + (sum((u.hi - u.lo) * q.puzzle_cost / q.weight) over (partition by u.lo = 0 order by u.lo))::bigint as tag
-        from unnest($4::bigint[], $5::bigint[]) as u (lo, hi)
+                else greatest(q.rest_end, q.first_end + max(case when u.lo = 0 then u.cost end) over ())
+            end + (sum(u.cost) over (partition by u.lo = 0 order by u.lo))::bigint - u.cost as tag
+        from (
+            select lo, hi, (hi - lo) * q.puzzle_cost / q.weight as cost
+            from unnest($4::bigint[], $5::bigint[]) as r (lo, hi)
+        ) u
     ) c
 ),
 waiting as (

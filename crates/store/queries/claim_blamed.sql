@@ -1,4 +1,5 @@
--- The claim of turn.sql for the jobs that a death is blamed on. Not one statement for both: a plan that does not know which are wanted can use neither index.
+-- The claim of turn.sql for the jobs that a death is blamed on. Not one statement for both: a plan that does not know which are wanted can use neither index. They run out of
+-- turn, so the clock stays.
 -- $1 jobs at the most, $2 worker, $3 lease in seconds.
 with first_ready as materialized (
     select batch_id, lo
@@ -14,14 +15,13 @@ leased as (
     -- This limit is for the planner, which cannot know the other one: they are few.
     from (select batch_id, lo from first_ready limit 32) f
     where (j.batch_id, j.lo) = (f.batch_id, f.lo)
-    returning j.batch_id, j.lo, j.hi, j.chunk_lo, j.part, j.attempt, j.tag, j.place
+    returning j.batch_id, j.lo, j.hi, j.chunk_lo, j.part, j.attempt, j.place
 )
 select
     l.batch_id as "batch_id!", l.lo as "job_lo!", l.hi as "job_hi!", l.attempt as "attempt!", l.place as "place!",
-    b.placement_limit as "placement_limit!", b.puzzle_cost as "puzzle_cost!", b.state in (4, 5) and c.advanced is not null as "cancelled!",
+    b.placement_limit as "placement_limit!", b.puzzle_cost as "puzzle_cost!", b.state in (4, 5) as "cancelled!",
     p.lo as "piece_lo?", p.hi as "piece_hi?", p.format as "format?", p.data as "data?"
 from leased l
 join batch b on b.id = l.batch_id
-cross join (select advance_virtual_clock(max(tag))::text as advanced from leased) c
 left join payload p
     on (p.part, p.batch_id, p.chunk_lo) = (l.part, l.batch_id, l.chunk_lo) and p.lo < l.hi and p.hi > l.lo

@@ -1,5 +1,5 @@
--- The claim of turn.sql for the jobs that may take long, which have lanes of their own.
--- $1 jobs at the most, $2 worker, $3 lease in seconds.
+-- The claim of turn.sql for the jobs that may take long, which have lanes and a clock of their own.
+-- $1 jobs at the most, $2 worker, $3 lease in seconds, $4 how far the clock goes by a job at the most.
 with first_ready as materialized (
     select batch_id, lo
     from job
@@ -14,7 +14,7 @@ leased as (
     -- This limit is for the planner, which cannot know the other one: they are few.
     from (select batch_id, lo from first_ready limit 32) f
     where (j.batch_id, j.lo) = (f.batch_id, f.lo)
-    returning j.batch_id, j.lo, j.hi, j.chunk_lo, j.part, j.attempt, j.tag, j.place
+    returning j.batch_id, j.lo, j.hi, j.chunk_lo, j.part, j.attempt, j.place, least(j.tag_end, j.tag + $4::bigint) as clock
 )
 select
     l.batch_id as "batch_id!", l.lo as "job_lo!", l.hi as "job_hi!", l.attempt as "attempt!", l.place as "place!",
@@ -22,6 +22,6 @@ select
     p.lo as "piece_lo?", p.hi as "piece_hi?", p.format as "format?", p.data as "data?"
 from leased l
 join batch b on b.id = l.batch_id
-cross join (select advance_virtual_clock(max(tag))::text as advanced from leased) c
+cross join (select advance_virtual_clock('virtual_clock_long', max(clock))::text as advanced from leased) c
 left join payload p
     on (p.part, p.batch_id, p.chunk_lo) = (l.part, l.batch_id, l.chunk_lo) and p.lo < l.hi and p.hi > l.lo

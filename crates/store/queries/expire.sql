@@ -12,11 +12,10 @@ with ended as materialized (
 ),
 judged as (
     select
-        batch_id, lo, hi, owner, started, deaths, v.last_value as clock,
+        batch_id, lo, hi, owner, started, deaths,
         started and deaths >= $4 and hi - lo = 1 as failed,
         case when not started then hi - lo when deaths = 1 then (hi - lo + $3 - 1) / $3 else 1 end as step
     from ended
-    cross join virtual_clock v
     -- This limit is for the planner, which cannot know the other one: they are few.
     limit 1000
 ),
@@ -33,17 +32,17 @@ header as (
 put_back as (
     update job j
     set owner = null, lease_until = null, started = false, hi = e.lo + least(e.step, e.hi - e.lo), deaths = e.deaths,
-        tag = greatest(j.tag, e.clock), place = greatest(j.tag, e.clock) - (j.tag - j.place),
+        tag = greatest(j.tag, virtual_now(j.is_long)),
         dead_owners = case when e.started then array_append(j.dead_owners, e.owner) else j.dead_owners end
     from judged e
     where not e.failed and (j.batch_id, j.lo) = (e.batch_id, e.lo)
-    returning j.batch_id, j.lo, e.hi, e.step, e.started, j.chunk_lo, j.part, j.tenant_id, j.tag, j.place, j.is_long,
+    returning j.batch_id, j.lo, e.hi, e.step, e.started, j.chunk_lo, j.part, j.tenant_id, j.tag, j.cost, j.head_start, j.is_long,
         j.attempt, j.deaths, j.dead_owners
 ),
 cut as (
-    insert into job (batch_id, lo, hi, chunk_lo, part, tenant_id, tag, place, is_long, attempt, deaths, dead_owners)
+    insert into job (batch_id, lo, hi, chunk_lo, part, tenant_id, tag, cost, head_start, is_long, attempt, deaths, dead_owners)
     select
-        p.batch_id, part.lo, least(part.lo + p.step, p.hi), p.chunk_lo, p.part, p.tenant_id, p.tag, p.place, p.is_long, p.attempt,
+        p.batch_id, part.lo, least(part.lo + p.step, p.hi), p.chunk_lo, p.part, p.tenant_id, p.tag, p.cost, p.head_start, p.is_long, p.attempt,
         p.deaths, p.dead_owners
     from put_back p, generate_series(p.lo + p.step, p.hi - 1, p.step) as part (lo)
 )

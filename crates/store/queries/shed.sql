@@ -5,20 +5,19 @@ with held as (
     update job
     set hi = $3 + 1
     where batch_id = $2 and lo = $3 and hi = $4 and attempt = $5 and owner = $1
-    returning batch_id, chunk_lo, part, tenant_id, tag, tag - place as head_start, is_long, attempt, deaths, dead_owners
+    returning batch_id, chunk_lo, part, tenant_id, tag, head_start, is_long, attempt, deaths, dead_owners
 ),
 turn as (
-    select h.*, greatest(h.tag, v.last_value) as clock, t.weight
+    select h.*, greatest(h.tag, virtual_now(h.is_long)) as clock, t.weight
     from held h
     join tenant t on t.id = h.tenant_id
-    cross join virtual_clock v
 ),
 cut as (
-    insert into job (batch_id, lo, hi, chunk_lo, part, tenant_id, tag, place, is_long, attempt, deaths, dead_owners)
+    insert into job (batch_id, lo, hi, chunk_lo, part, tenant_id, tag, cost, head_start, is_long, attempt, deaths, dead_owners)
     select
         h.batch_id, p.lo, p.hi, h.chunk_lo, h.part, h.tenant_id,
-        h.clock + (p.hi - $3) * $8::bigint / h.weight, h.clock - h.head_start + (p.hi - $3) * $8::bigint / h.weight,
-        h.is_long, h.attempt, h.deaths, h.dead_owners
+        h.clock + (p.lo - $3) * $8::bigint / h.weight, (p.hi - p.lo) * $8::bigint / h.weight,
+        h.head_start, h.is_long, h.attempt, h.deaths, h.dead_owners
     from turn h, unnest($6::bigint[], $7::bigint[]) as p (lo, hi)
 )
 select pg_notify('sudoku_job', case when is_long then 'long' else '' end)::text as notified from held

@@ -314,11 +314,12 @@ impl Store {
             BatchRow,
             r#"
             insert into batch (
-                part, tenant_id, name, request_id, placement_limit, priority, display_name, labels, keep, keep_cancelled
+                part, tenant_id, name, request_id, placement_limit, priority, display_name, labels, keep, keep_cancelled,
+                puzzle_cost
             )
             values (
                 (extract(epoch from now())::bigint / 86400)::int, $1, $2, $3, $4, $5, $6, $7,
-                make_interval(secs => $8), make_interval(secs => $9)
+                make_interval(secs => $8), make_interval(secs => $9), (select puzzle_cost from tenant where id = $1)
             )
             on conflict do nothing
             returning id, part, name, state, placement_limit, priority, display_name,

@@ -1,5 +1,7 @@
 //! What can go wrong in the store, by what the caller does about it.
 
+use sqlx::migrate::MigrateError;
+
 use crate::connect::found_read_only;
 
 /// SQLSTATE of a write on a node that is read-only: a fail-over has made another one the primary.
@@ -41,7 +43,7 @@ pub enum Error {
     },
     /// The schema could not be brought up to date.
     #[error("the database schema could not be brought up to date: {0}")]
-    Migrate(#[from] sqlx::migrate::MigrateError),
+    Migrate(#[from] MigrateError),
     /// A value in the database has no meaning to this program: damage, or a newer version's work.
     #[error("unknown {what} {value} in the database: was it written by a newer version?")]
     Unknown {
@@ -63,6 +65,9 @@ impl Error {
         match self {
             Self::Unavailable { .. } => true,
             Self::Database(error) => is_transient(error),
+            Self::Migrate(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => {
+                is_transient(error)
+            }
             _ => false,
         }
     }

@@ -6,6 +6,8 @@ use crate::{Error, Store};
 
 static MIGRATOR: Migrator = sqlx::migrate!("../../migrations");
 
+/// Tries of a migration against others who are at work.
+const MIGRATE_TRIES_MAX: u32 = 5;
 /// Days for which partitions are made ahead: today, and enough that a weekend without a server is no accident.
 const PARTITION_DAYS_AHEAD: i32 = 7;
 
@@ -20,9 +22,23 @@ impl Store {
         if !self.is_current().await? {
             let mut migrator = Migrator::with_migrations(MIGRATOR.iter().cloned().collect());
             migrator.set_ignore_missing(true);
-            migrator.run(&self.pool).await?;
+            self.run(&migrator).await?;
         }
         self.ensure_partitions().await
+    }
+
+    /// Runs the migrations; again if others who were at work came in between: each is all or nothing.
+    async fn run(&self, migrator: &Migrator) -> Result<(), Error> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match migrator.run(&self.pool).await.map_err(Error::from) {
+                Err(error) if error.is_transient() && tries < MIGRATE_TRIES_MAX => {
+                    tracing::warn!(%error, "the schema could not be changed just now; trying again");
+                }
+                done => return done,
+            }
+        }
     }
 
     /// Makes the partitions from today on, as far as they are missing.

@@ -6,7 +6,7 @@ use crate::{
     Completion, Error, Job, JobKey, Piece, Store, WorkerId,
     batches::{signed, unsigned},
     pieces::PieceRow,
-    shares::CLOCK_SLACK,
+    shares::{CLOCK_SLACK, CLOCK_STEP_MAX},
 };
 
 /// Jobs of one claim at the most, as its statement says too.
@@ -208,6 +208,7 @@ impl Store {
             done.puzzle_cost,
             count(turn.claim),
             CLOCK_SLACK,
+            CLOCK_STEP_MAX,
         )
         .fetch_all(&self.pool)
         .await?;
@@ -246,9 +247,16 @@ impl Store {
     /// # Errors
     /// [`Error::Database`].
     pub async fn claim_long(&self, worker: WorkerId, lease: Duration) -> Result<Option<Job>, Error> {
-        let rows = sqlx::query_file_as!(ClaimRow, "queries/claim_long.sql", 1, worker.0, lease.as_secs_f64())
-            .fetch_all(&self.pool)
-            .await?;
+        let rows = sqlx::query_file_as!(
+            ClaimRow,
+            "queries/claim_long.sql",
+            1,
+            worker.0,
+            lease.as_secs_f64(),
+            CLOCK_STEP_MAX
+        )
+        .fetch_all(&self.pool)
+        .await?;
         Ok(jobs(rows)?.pop())
     }
 

@@ -22,7 +22,7 @@ fn plan(database: &Database, sql: &str, types: &str) -> String {
 
 const TURN: &str = include_str!("../queries/turn.sql");
 const TURN_TYPES: &str = "uuid, float8, bigint, bigint, bigint, integer, bigint, integer, integer, integer, integer, integer, integer, \
-    integer, integer, bigint, smallint[], bigint[], bigint[], smallint, bytea[], bigint, bigint[], bigint[], bigint, bigint, bigint, bigint";
+    integer, integer, bigint, smallint[], bigint[], bigint[], smallint, bytea[], bigint, bigint[], bigint[], bigint, bigint, bigint, bigint, bigint";
 const APPEND_TYPES: &str = "bigint, bigint, bigint, bigint[], bigint[], bigint[], smallint[], bigint[], bigint[], smallint, bytea[], \
     bigint, bigint, bigint";
 /// Whether a plan sorts about as many rows as there are jobs.
@@ -47,7 +47,7 @@ const HOT: [(&str, &str, &[&str]); 15] = [
         &["job_ready", "job_tenant_first", "job_tenant_rest"],
     ),
     (include_str!("../queries/catch_up.sql"), "bigint, bigint", &["job_ready"]),
-    (include_str!("../queries/claim_long.sql"), "bigint, uuid, float8", &["job_ready_long"]),
+    (include_str!("../queries/claim_long.sql"), "bigint, uuid, float8, bigint", &["job_ready_long"]),
     (include_str!("../queries/claim_blamed.sql"), "bigint, uuid, float8", &["job_blamed"]),
     (EXPIRE, "bigint, float8, bigint, smallint", &["job_lease"]),
     (include_str!("../queries/acquit.sql"), "uuid", &["job_blamed"]),
@@ -70,8 +70,8 @@ async fn hot_statements_use_their_indexes_whatever_the_planner_knows() {
     database.execute("analyze job; analyze batch");
     store.append(batch.key, 0, FORMAT, vec![chunk(0, 2)]).await.unwrap();
     database.execute(
-        "insert into job (batch_id, lo, hi, chunk_lo, part, tenant_id, tag, place)
-         select batch_id, n * 2, n * 2 + 2, n * 2, part, tenant_id, tag + n, place + n from job, generate_series(1, 1000000) as n",
+        "insert into job (batch_id, lo, hi, chunk_lo, part, tenant_id, tag)
+         select batch_id, n * 2, n * 2 + 2, n * 2, part, tenant_id, tag + n from job, generate_series(1, 1000000) as n",
     );
     database.execute(
         "insert into batch (part, tenant_id, name, placement_limit) select 1, 1, 'other-' || n, 0 from generate_series(1, 3000) as n",

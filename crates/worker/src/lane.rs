@@ -46,7 +46,7 @@ pub(crate) struct Lane {
 }
 
 /// A claimed job that is not begun.
-struct Waiting<'a> {
+pub(crate) struct Waiting<'a> {
     job: Job,
     held: Held<'a>,
 }
@@ -137,7 +137,7 @@ impl Lane {
     /// # Errors
     /// [`Gone`].
     pub(crate) async fn work(&self, first: Job) -> Result<(), Gone> {
-        let Some(first) = self.take(first).await else { return Ok(()) };
+        let Some(first) = self.wanted(self.hold(first)).await else { return Ok(()) };
         let mut running = self.begin(first).await?;
         let mut ahead: Option<Waiting<'_>> = None;
         loop {
@@ -156,15 +156,15 @@ impl Lane {
                 None => None,
             };
             let claim = usize::from(goes_on) * (usize::from(next.is_none()) + usize::from(is_quick));
-            let mut jobs = self.settle(running, answer, claim).await.into_iter();
+            let mut claimed = self.settle(running, answer, claim).await.into_iter();
             if next.is_none() {
-                let Some(job) = jobs.next() else { return Ok(()) };
-                if let Some(waiting) = self.take(job).await {
+                let Some(waiting) = claimed.next() else { return Ok(()) };
+                if let Some(waiting) = self.wanted(waiting).await {
                     next = Some(self.begin(waiting).await?);
                 }
             }
-            if let Some(job) = jobs.next() {
-                ahead = self.take(job).await;
+            if let Some(waiting) = claimed.next() {
+                ahead = self.wanted(waiting).await;
             }
             let Some(next) = next else {
                 self.give_back_ahead(&mut ahead).await;
@@ -174,8 +174,8 @@ impl Lane {
         }
     }
 
-    /// Holds the lease of a claimed job; puts it back if its batch is being cancelled.
-    async fn take(&self, job: Job) -> Option<Waiting<'_>> {
+    /// Holds the lease of a claimed job: at once, for only what is held is prolonged.
+    pub(crate) fn hold(&self, job: Job) -> Waiting<'_> {
         let key = job.key;
         let held = self.shared.leases.hold(key);
         tracing::debug!(
@@ -185,11 +185,16 @@ impl Lane {
             lease.attempt = key.attempt,
             "claimed"
         );
-        if job.is_cancelled {
-            self.put_back(key).await;
+        Waiting { job, held }
+    }
+
+    /// Puts it back if its batch is being cancelled.
+    async fn wanted<'a>(&self, waiting: Waiting<'a>) -> Option<Waiting<'a>> {
+        if waiting.job.is_cancelled {
+            self.put_back(waiting.job.key).await;
             return None;
         }
-        Some(Waiting { job, held })
+        Some(waiting)
     }
 
     /// Hands a job to the thread; its time runs from here.
@@ -239,15 +244,24 @@ impl Lane {
         }
         let rest =
             rest::of(key.lo + 1, key.hi, 1, running.began.elapsed(), running.cost, self.shared.config.slice);
-        match store.shed(*id, key, &rest).await {
-            Ok(true) => {
-                running.key.hi = key.lo + 1;
-                running.held = leases.hold_on(running.key, &running.held);
-            }
-            // Lost: the heartbeat stops it.
-            Ok(false) => {}
-            Err(error) => {
-                tracing::warn!(batch.id = key.batch_id, job.lo = key.lo, %error, "what waits behind a long search could not be put back");
+        let mut is_repeat = false;
+        loop {
+            match store.shed(*id, key, &rest).await {
+                // Refused after a try whose answer was lost: that one has done it, or the lease is gone and the heartbeat stops the search.
+                Ok(is_shed) if is_shed || is_repeat => {
+                    running.key.hi = key.lo + 1;
+                    running.held = leases.hold_on(running.key, &running.held);
+                    return;
+                }
+                Ok(_) => return,
+                Err(error) => {
+                    tracing::warn!(batch.id = key.batch_id, job.lo = key.lo, %error, "what waits behind a long search could not be put back");
+                    if !error.is_transient() || self.shared.is_stopping() {
+                        return;
+                    }
+                    is_repeat = true;
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
             }
         }
     }

@@ -228,16 +228,18 @@ impl Shared {
         }
     }
 
-    /// Ends the batch if it has no job left. Upkeep does the same later if this fails.
-    pub(crate) async fn finish(&self, batch_id: i64) {
+    /// Ends the batch if it has no job left, and tells of it; returns whether it did. Upkeep does the same later if this fails.
+    pub(crate) async fn finish(&self, batch_id: i64) -> bool {
         match self.durable.finish(batch_id).await {
-            Ok(None) => {}
+            Ok(None) => false,
             Ok(Some(ended)) => {
                 tell_end(&ended);
                 self.notices.ended(ended.id);
+                true
             }
             Err(error) => {
                 tracing::warn!(batch.id = batch_id, %error, "cannot look whether the batch is finished");
+                false
             }
         }
     }
@@ -261,8 +263,9 @@ impl Shared {
         }
         if dropped_in_all > 0 {
             tracing::info!(batch.id = batch_id, jobs = dropped_in_all, "jobs of a cancelled batch dropped");
-            self.finish(batch_id).await;
-            self.notices.results(batch_id);
+            if !self.finish(batch_id).await {
+                self.notices.results(batch_id);
+            }
         }
     }
 

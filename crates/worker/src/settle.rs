@@ -1,12 +1,12 @@
 //! What becomes of a job: stored, given back, held back.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use store::{Completion, Done, Job, JobKey, Turn, Turned};
+use store::{Done, JobKey, Turn, Turned};
 use tokio::time::Instant;
 
 use crate::{
-    lane::{Lane, Price, Running},
+    lane::{Lane, Price, Running, Waiting},
     solver_thread::Answer,
 };
 
@@ -18,12 +18,17 @@ const HOLD_BACK: Duration = Duration::from_secs(60);
 const KEPT_MAX: Duration = Duration::from_secs(600);
 /// How long giving a lease back may take once the worker is stopping.
 pub(crate) const GIVE_BACK_MAX: Duration = Duration::from_millis(1_500);
-/// What is solved in less says little about what the puzzles of a batch cost.
+/// What took less, and was taken to, says little about what the puzzles of a batch cost.
 const TELLING: Duration = Duration::from_millis(5);
 
 impl Lane {
     /// Stores what is done of a job and gives the rest back; in the same statement, claims so many jobs, which it gives.
-    pub(crate) async fn settle(&self, running: Running<'_>, answer: Answer, claim: usize) -> Vec<Job> {
+    pub(crate) async fn settle(
+        &self,
+        running: Running<'_>,
+        answer: Answer,
+        claim: usize,
+    ) -> Vec<Waiting<'_>> {
         let shared = &self.shared;
         let key = running.key;
         let jobs = match answer.solved {
@@ -50,13 +55,13 @@ impl Lane {
     }
 
     /// Claims with nothing to store.
-    async fn go_on(&self, claim: usize) -> Vec<Job> {
+    async fn go_on(&self, claim: usize) -> Vec<Waiting<'_>> {
         let shared = &self.shared;
         if claim == 0 {
             return Vec::new();
         }
         match shared.store.claim(shared.id, claim, shared.config.lease).await {
-            Ok(jobs) => jobs,
+            Ok(jobs) => jobs.into_iter().map(|job| self.hold(job)).collect(),
             Err(error) => {
                 tracing::warn!(worker.id = %shared.id, %error, "cannot claim; trying again");
                 Vec::new()
@@ -65,7 +70,7 @@ impl Lane {
     }
 
     /// Stores what is done; keeps trying while the database is away, for the work is worth more than the wait, and while it is away nobody else can take the job.
-    async fn complete(&self, done: Done, price: Price, claim: usize) -> Vec<Job> {
+    async fn complete(&self, done: Done, price: Price, claim: usize) -> Vec<Waiting<'_>> {
         let shared = &self.shared;
         let (key, counts) = (done.key, done.completion.counts);
         // What says that a puzzle has no answer is for good, so it waits for the disk.
@@ -93,11 +98,15 @@ impl Lane {
                 }
             }
         };
-        if self.is_refused(key, &turned, is_repeat) {
-            return turned.jobs;
+        let may_be_last = turned.may_be_last || (is_repeat && done.completion.mid == key.hi);
+        let is_refused = self.is_refused(key, &turned, is_repeat);
+        // Before anything else: from here on they are prolonged.
+        let claimed = turned.jobs.into_iter().map(|job| self.hold(job)).collect();
+        if !is_refused {
+            self.tell(key, may_be_last).await;
+            self.correct_price(&done, price);
         }
-        self.tell(&done, &turned, is_repeat, price).await;
-        turned.jobs
+        claimed
     }
 
     /// Whether the lease was lost and the work with it; told to the log.
@@ -123,23 +132,26 @@ impl Lane {
         }
     }
 
-    /// What follows from results that are stored: the batch may have ended, streams wait for them, and its puzzles may cost other than was thought.
-    async fn tell(&self, done: &Done, turned: &Turned, is_repeat: bool, price: Price) {
-        let shared = &self.shared;
-        let Done { key, completion: Completion { mid, .. }, .. } = *done;
-        if turned.may_be_last || (is_repeat && mid == key.hi) {
-            shared.finish(key.batch_id).await;
+    /// Tells of results that are stored: of their batch's end, if this was it, and of them otherwise.
+    async fn tell(&self, key: JobKey, may_be_last: bool) {
+        if !(may_be_last && self.shared.finish(key.batch_id).await) {
+            self.shared.notices.results(key.batch_id);
         }
-        // Once, after the end if this was it: the next notice of the same batch may be held back for a moment.
-        shared.notices.results(key.batch_id);
-        let puzzles = u32::try_from(mid - key.lo).unwrap_or(u32::MAX);
-        let cost = (price.spent / puzzles.max(1)).max(store::PUZZLE_COST_MIN);
+    }
+
+    /// Corrects what the batch's puzzles are taken to cost, if they have cost far more or less. Apart from the lane, which has other things to do than to wait.
+    fn correct_price(&self, done: &Done, price: Price) {
+        let batch_id = done.key.batch_id;
+        let puzzles = u32::try_from(done.completion.mid - done.key.lo).unwrap_or(u32::MAX).max(1);
+        let cost = (price.spent / puzzles).max(store::PUZZLE_COST_MIN);
         let is_off = cost > price.charged * 2 || cost < price.charged / 4;
-        if is_off
-            && (price.spent >= TELLING || puzzles > 1_000)
-            && let Err(error) = shared.store.reprice(key.batch_id, cost).await
-        {
-            tracing::debug!(batch.id = key.batch_id, %error, "what its puzzles cost could not be corrected");
+        if is_off && price.spent.max(price.charged * puzzles) >= TELLING {
+            let shared = Arc::clone(&self.shared);
+            tokio::spawn(async move {
+                if let Err(error) = shared.store.reprice(batch_id, cost).await {
+                    tracing::debug!(batch.id = batch_id, %error, "what its puzzles cost could not be corrected");
+                }
+            });
         }
     }
 
@@ -158,8 +170,7 @@ impl Lane {
         }
         match shared.durable.drop_held(shared.id, key).await {
             Ok(true) => {
-                shared.finish(key.batch_id).await;
-                shared.notices.results(key.batch_id);
+                self.tell(key, true).await;
             }
             Ok(false) => self.give_back(key).await,
             Err(error) => {

@@ -104,9 +104,8 @@ impl Upkeep {
     async fn catch_up(&mut self) -> Result<(), Error> {
         if self.caught_up_at.elapsed() >= CATCH_UP {
             self.caught_up_at = Instant::now();
-            let jobs = self.shared.store.catch_up().await?;
-            if jobs > 0 {
-                tracing::info!(jobs, "jobs that were left behind have caught up");
+            while self.shared.store.catch_up().await? > 0 {
+                tracing::info!("jobs that were left behind have caught up");
             }
         }
         Ok(())
