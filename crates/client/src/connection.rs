@@ -70,6 +70,9 @@ impl Client {
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_frame_size(FRAME_BYTES_MAX)
+            // Who drops a stream gets what was under way for it all the same. HTTP/2 holds that against the peer, and ends the connection, with all calls on
+            // it, after a thousand: a server is not to blame for what its client does.
+            .http2_max_local_error_reset_streams(None)
             .http2_keep_alive_interval(KEEPALIVE_INTERVAL)
             .keep_alive_timeout(KEEPALIVE_TIMEOUT);
         let channel = endpoint

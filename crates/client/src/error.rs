@@ -1,6 +1,6 @@
 //! What can go wrong for a client, by what it does about it.
 
-use std::time::Duration;
+use std::{error::Error as _, time::Duration};
 
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
@@ -69,7 +69,8 @@ impl Error {
             Self::Unreachable { .. } | Self::Cut => true,
             Self::Status(status) => match status.code() {
                 Code::Unavailable | Code::Aborted => true,
-                Code::ResourceExhausted => self.room_after().is_some(),
+                // With a source it is the transport's word: HTTP/2's "calm down" ended the connection.
+                Code::ResourceExhausted => self.room_after().is_some() || status.source().is_some(),
                 // Without this service's own word it is the transport's: a connection that broke.
                 Code::Unknown | Code::Internal | Code::Cancelled => status.get_details_error_info().is_none(),
                 _ => false,
@@ -89,7 +90,7 @@ fn describe(status: &Status) -> String {
     let text = status.message();
     let text = if text.is_empty() { status.code().description() } else { text };
     // With a source it is the transport's word, not the server's.
-    match std::error::Error::source(status) {
+    match status.source() {
         Some(cause) => format!("the connection to the server broke ({})", root_cause(cause)),
         None => text.to_owned(),
     }
