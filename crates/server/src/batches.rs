@@ -102,8 +102,7 @@ impl Shared {
         let offset = request.offset.map(|offset| wire::unsigned("offset", offset)).transpose()?;
         let puzzles = PackedPuzzles::of(&request.chunk.unwrap_or_default())?;
         let tenant = self.owner(metadata, &request.name).await?;
-        let appended =
-            intake::append(&self.store, &self.admission, &self.lines, tenant, id, offset, &puzzles).await?;
+        let appended = intake::append(self, tenant, id, offset, &puzzles).await?;
         Ok(v1::AppendPuzzlesResponse {
             next_offset: wire::signed(appended.next_offset),
             duplicate: appended.duplicate,

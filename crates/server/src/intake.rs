@@ -8,12 +8,11 @@ use solver::CELLS;
 use store::{Append, Batch, BatchState, CHUNK_PUZZLES_MAX, Chunk, Piece, Store, TenantId};
 
 use crate::{
-    admission::Admission,
+    batches::Shared,
     limits::{
         APPEND_TRIES_MAX, BATCH_PUZZLES_MAX, CHUNK_GROWTH, CHUNK_PUZZLES_MIN, GRIDS_BYTES_MAX,
         MESSAGE_PUZZLES_MAX,
     },
-    line::Lines,
     status::Refusal,
     wire,
 };
@@ -137,22 +136,22 @@ fn check(chunk: &v1::PuzzleChunk) -> Result<(), Refusal> {
 /// Appends at `offset`, or at the end. What is already stored there is compared first, before the batch's state is looked at, so
 /// that a repeat of an append succeeds whatever has become of the batch since.
 pub(crate) async fn append(
-    store: &Store,
-    admission: &Admission,
-    lines: &Lines,
+    shared: &Shared,
     tenant: TenantId,
     id: &str,
     offset: Option<u64>,
     puzzles: &PackedPuzzles,
 ) -> Result<Appended, Refusal> {
-    let mut line = lines.join(tenant, id);
-    for _ in 0..APPEND_TRIES_MAX {
+    let store = &shared.store;
+    let mut line = shared.lines.join((tenant, id.to_owned()), offset);
+    let mut tries = 0;
+    while tries < APPEND_TRIES_MAX {
         line.arm();
-        let batch = store.batch(tenant, id).await.map_err(|error| Refusal::of_batch(error, id))?;
+        let batch = shared.batch(tenant, id).await?;
         let offset = offset.unwrap_or(batch.puzzle_count);
         let Some(beyond) = batch.puzzle_count.checked_sub(offset) else {
-            // What is before it may be on its way through this server.
-            if line.wait().await {
+            // What is before it may be on its way through this server: to wait for that is no try.
+            if line.turn(&shared.drain).await? {
                 continue;
             }
             return Err(Refusal::OffsetBeyondEnd { next_offset: batch.puzzle_count });
@@ -166,6 +165,7 @@ pub(crate) async fn append(
             return Err(refusal);
         }
         if known == puzzles.len() {
+            line.tell(batch.puzzle_count);
             return Ok(Appended { next_offset: batch.puzzle_count, duplicate: true });
         }
         if batch.state != BatchState::Open {
@@ -175,14 +175,16 @@ pub(crate) async fn append(
             return Err(Refusal::BatchFull);
         }
         // After what is stored: a repeat takes no room.
-        let leave = admission.admit(tenant, (puzzles.len() - known) as u64)?;
+        let leave = shared.admission.admit(tenant, (puzzles.len() - known) as u64)?;
         let from = offset + known as u64;
         let chunks = puzzles.chunks(known, from);
         // Refused: another append or a seal came first. Look again.
         if let Append::Stored(next_offset) = store.append(batch.key, from, PUZZLE_FORMAT, chunks).await? {
             leave.stored();
+            line.tell(next_offset);
             return Ok(Appended { next_offset, duplicate: false });
         }
+        tries += 1;
     }
     Err(Refusal::Contended)
 }

@@ -145,10 +145,7 @@ async fn append(
 ) -> Result<u64, Cut> {
     loop {
         let (appending, name, puzzles) = (shared.clone(), id.to_owned(), Arc::clone(puzzles));
-        let append = async move {
-            let Shared { store, admission, lines, .. } = &appending;
-            intake::append(store, admission, lines, tenant, &name, Some(offset), &puzzles).await
-        };
+        let append = async move { intake::append(&appending, tenant, &name, Some(offset), &puzzles).await };
         match shared.shielded(append).await {
             Ok(appended) => return Ok(appended.next_offset),
             Err(Refusal::Full(_)) => outlet.hold(shared.admission.room(tenant)).await?,
