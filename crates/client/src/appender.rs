@@ -11,6 +11,9 @@ use crate::{Client, Error, connection::messages};
 const UNDER_WAY_MAX: usize = 4;
 
 /// Adds puzzles to a batch, from an offset on, in order. Made by [`Client::appender`]; dropped, it stops where it is: what the server has taken stays.
+///
+/// One message at a time is under way, and several only beyond what was stored already: a message that goes out before the one before it was compared could be
+/// stored in a batch that holds other puzzles. After an error nothing is under way, and what is sent next is sent from [`Appender::acknowledged`] on.
 #[derive(Debug)]
 pub struct Appender {
     client: Client,
@@ -21,6 +24,8 @@ pub struct Appender {
     acknowledged: u64,
     /// In order of their offsets.
     under_way: VecDeque<UnderWay>,
+    /// The last message that was taken added to the batch, so that nothing of others is beyond it.
+    is_ahead: bool,
 }
 
 /// How a call ended, and its message.
@@ -39,16 +44,17 @@ struct UnderWay {
 
 impl Appender {
     pub(crate) fn new(client: Client, name: &str, offset: u64) -> Self {
-        Self { client, name: name.to_owned(), offset, acknowledged: offset, under_way: VecDeque::new() }
+        let under_way = VecDeque::new();
+        Self { client, name: name.to_owned(), offset, acknowledged: offset, under_way, is_ahead: false }
     }
 
-    /// Sends puzzles, in messages within the limits; waits while four of them are under way.
+    /// Sends puzzles, in messages within the limits; waits while as many of them are under way as may be.
     ///
     /// # Errors
-    /// That of the first message that was refused, whatever is sent now; nothing after it is taken.
+    /// That of the first message that was refused, whatever is sent now; neither it nor anything after it counts as taken.
     pub async fn push(&mut self, puzzles: Grids) -> Result<(), Error> {
         for grids in messages(puzzles) {
-            while self.under_way.len() >= UNDER_WAY_MAX {
+            while self.under_way.len() >= self.window() {
                 self.settled().await?;
             }
             let end = self.offset + grids.len() as u64;
@@ -63,6 +69,11 @@ impl Appender {
             self.offset = end;
         }
         Ok(())
+    }
+
+    /// Messages that may be under way now.
+    fn window(&self) -> usize {
+        if self.is_ahead { UNDER_WAY_MAX } else { 1 }
     }
 
     fn send(&self, one: &mut UnderWay, message: v1::AppendPuzzlesRequest) {
@@ -95,8 +106,9 @@ impl Appender {
             let ended = first.call.join_next().await;
             let Some(mut first) = self.under_way.pop_front() else { break };
             match ended {
-                Some(Ok((_, Ok(_)))) => {
+                Some(Ok((_, Ok(taken)))) => {
                     self.acknowledged = first.end;
+                    self.is_ahead = !taken.duplicate;
                     return Ok(());
                 }
                 // It came there before the ones before it, all of which have been taken by now.
@@ -105,11 +117,19 @@ impl Appender {
                     self.send(&mut first, message);
                     self.under_way.push_front(first);
                 }
-                Some(Ok((_, Err(error)))) => return Err(error),
-                Some(Err(_)) | None => return Err(Error::Cut),
+                Some(Ok((_, Err(error)))) => return Err(self.failed(error)),
+                Some(Err(_)) | None => return Err(self.failed(Error::Cut)),
             }
         }
         Ok(())
+    }
+
+    /// Goes back to what was taken: a message that follows a refused one must not count, whatever becomes of it.
+    fn failed(&mut self, error: Error) -> Error {
+        self.under_way.clear();
+        self.offset = self.acknowledged;
+        self.is_ahead = false;
+        error
     }
 
     /// Waits until everything is taken; gives the batch's next offset.
