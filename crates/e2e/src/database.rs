@@ -1,6 +1,11 @@
 //! A database of its own for each test: on one private PostgreSQL for all, or on one that the test may stop.
 
-use std::{path::PathBuf, process::Command, sync::OnceLock};
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    sync::OnceLock,
+};
 
 use local_postgres::{LocalPostgres, Options, Programs};
 use nix::{
@@ -8,6 +13,8 @@ use nix::{
     unistd::Pid,
 };
 use tempfile::TempDir;
+
+use crate::wait::eventually;
 
 /// Connections of a PostgreSQL of a test's own.
 const OWN_CONNECTIONS_MAX: u32 = 100;
@@ -29,6 +36,18 @@ struct Own {
     data_dir: PathBuf,
     /// Dropped last.
     _folder: TempDir,
+}
+
+/// A transaction that stays open, with its locks, until this is dropped.
+#[derive(Debug)]
+pub struct Held(Child);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Errors mean that it has ended already.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
 }
 
 /// The PostgreSQL that `make test` has started, or one of this test process. That one is never stopped by hand: it ends with this process.
@@ -164,13 +183,45 @@ impl Database {
         rows.into_iter().next().unwrap_or_default()
     }
 
+    /// Locks a table until what is given back is dropped; returns when it is locked.
+    ///
+    /// # Panics
+    /// When it cannot be locked.
+    #[must_use]
+    pub fn locked(&self, table: &str, mode: &str) -> Held {
+        let mut session = self.session(&self.name);
+        let mut child =
+            session.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("psql can be run");
+        let sql = format!("begin; lock table {table} in {mode} mode; select 'locked';\n");
+        child.stdin.as_mut().expect("piped").write_all(sql.as_bytes()).expect("psql reads");
+        let mut said = String::new();
+        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut said).expect("psql writes");
+        assert_eq!(said, "locked\n");
+        Held(child)
+    }
+
+    /// Waits until so many statements that hold `text` wait for a lock.
+    ///
+    /// # Panics
+    /// When they do not.
+    pub fn blocked(&self, count: usize, text: &str) {
+        let sql = format!(
+            "select count(*) from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock' and position('{text}' in query) > 0"
+        );
+        let what = format!("{count} statements with {text:?} wait for a lock");
+        eventually(&what, || (self.value(&sql) == count.to_string()).then_some(()));
+    }
+
+    fn session(&self, database: &str) -> Command {
+        let mut psql = Command::new(self.bin_dir.join("psql"));
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "sudoku", "-d", database, "-h"])
+            .arg(&self.socket_dir);
+        psql
+    }
+
     fn psql(&self, database: &str, sql: &str) -> Vec<String> {
-        let output = Command::new(self.bin_dir.join("psql"))
-            .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "sudoku"])
-            .args(["-d", database, "-c", sql, "-h"])
-            .arg(&self.socket_dir)
-            .output()
-            .expect("psql can be run");
+        let output = self.session(database).args(["-c", sql]).output().expect("psql can be run");
         assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
     }

@@ -11,8 +11,8 @@ mod searches;
 mod service;
 mod wait;
 
-pub use database::Database;
-pub use process::{Finished, Process, binary, run};
+pub use database::{Database, Held};
+pub use process::{Finished, Process, binary, processes_naming, run};
 pub use proxy::Proxy;
 pub use searches::{ENDLESS, ENDLESS_LIMIT, ENDLESS_OPTIONS, ENDLESS_TAKEN, limit_for, with_long_searches};
 pub use service::Service;

@@ -1,6 +1,7 @@
 //! Processes of the one binary: started, heard, stopped, never left behind.
 
 use std::{
+    fs,
     io::{BufRead as _, BufReader, Read, Write as _},
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::{Path, PathBuf},
@@ -99,6 +100,25 @@ pub fn run(args: &[&str], environment: &[(&str, &str)], input: &str) -> Finished
         stdout: String::from_utf8(output.stdout).expect("stdout is text"),
         stderr: String::from_utf8(output.stderr).expect("stderr is text"),
     }
+}
+
+/// The processes whose command line or environment names `word`, by their numbers; not this one.
+///
+/// # Panics
+/// When there is no `/proc`.
+#[must_use]
+pub fn processes_naming(word: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").expect("/proc").flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        // A process that ends meanwhile has nothing to read any more.
+        let read = |file: &str| fs::read(entry.path().join(file)).unwrap_or_default();
+        let text = [read("cmdline"), read("environ")].concat();
+        if pid != std::process::id() && String::from_utf8_lossy(&text).contains(word) {
+            found.push(pid);
+        }
+    }
+    found
 }
 
 /// What a stream has brought so far.

@@ -3,7 +3,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-use e2e::{Process, SEED, eventually, run};
+use e2e::{Process, SEED, eventually, processes_naming, run};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -16,20 +16,9 @@ fn open_folder() -> TempDir {
     folder
 }
 
-/// Processes that name the folder in their command line or environment, and what is in it.
+/// Processes that name the folder in their command line or environment, and how much is in it.
 fn left(folder: &Path) -> (Vec<u32>, usize) {
-    let word = folder.to_str().unwrap();
-    let mut processes = Vec::new();
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // A process that ends meanwhile has nothing to read any more.
-        let read = |file: &str| fs::read(entry.path().join(file)).unwrap_or_default();
-        let text = [read("cmdline"), read("environ")].concat();
-        if pid != std::process::id() && String::from_utf8_lossy(&text).contains(word) {
-            processes.push(pid);
-        }
-    }
-    (processes, fs::read_dir(folder).unwrap().count())
+    (processes_naming(folder.to_str().unwrap()), fs::read_dir(folder).unwrap().count())
 }
 
 /// The one JSON object that a bench prints, with its fields in order.

@@ -4,24 +4,10 @@
 use std::{fs, path::Path, time::Instant};
 
 use e2e::{
-    Database, ENDLESS, ENDLESS_OPTIONS, ENDLESS_TAKEN, Process, SEED, SEED_SOLUTION, Service, eventually, run,
+    Database, ENDLESS, ENDLESS_OPTIONS, ENDLESS_TAKEN, Process, SEED, SEED_SOLUTION, Service, eventually,
+    processes_naming, run,
 };
 use nix::sys::signal::Signal;
-
-/// The processes whose command line or environment names `word`, by their numbers.
-fn processes_naming(word: &str) -> Vec<u32> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // A process that ends meanwhile has nothing to read any more.
-        let read = |file: &str| fs::read(entry.path().join(file)).unwrap_or_default();
-        let text = [read("cmdline"), read("environ")].concat();
-        if pid != std::process::id() && String::from_utf8_lossy(&text).contains(word) {
-            found.push(pid);
-        }
-    }
-    found
-}
 
 fn up(data: &Path) -> (Process, String) {
     let data = data.to_str().unwrap();
