@@ -31,7 +31,7 @@ mod puzzles;
 mod solutions;
 mod verdicts;
 
-pub use pieces::{PIECE_BYTES_MAX, Pieces, Run};
+pub use pieces::{Entries, PIECE_BYTES_MAX, Pieces, Run};
 pub use puzzles::{PUZZLE_FORMAT, PuzzleReader, pack_bytes, pack_text};
 pub use verdicts::{StoredVerdict, VERDICT_FORMAT, VerdictReader, pack_verdict};
 

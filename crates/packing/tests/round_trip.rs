@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use packing::{
-    Damaged, PIECE_BYTES_MAX, PUZZLE_FORMAT, Pieces, PuzzleReader, StoredVerdict, VERDICT_FORMAT,
+    Damaged, Entries, PIECE_BYTES_MAX, PUZZLE_FORMAT, Pieces, PuzzleReader, StoredVerdict, VERDICT_FORMAT,
     VerdictReader, pack_bytes, pack_text, pack_verdict,
 };
 use solver::{
@@ -74,6 +74,24 @@ fn puzzles_come_back_as_they_were_parsed_from_pieces_of_any_number() {
         assert_eq!(count, run.count);
     }
     assert!(texts.next().is_none());
+}
+
+#[test]
+fn entries_cut_later_make_the_same_pieces_as_entries_cut_at_once() {
+    let texts = texts();
+    let mut entries = Entries::default();
+    for text in &texts {
+        entries.push(|data| pack_text(text, data));
+    }
+    assert_eq!(entries.len(), texts.len());
+    for places in [0..texts.len(), 0..0, 5..6, 7..texts.len() - 1, 0..texts.len() / 2] {
+        let mut pieces = Pieces::default();
+        for place in places.clone() {
+            assert_eq!(entries.entry(place), puzzle_entry(&texts[place]));
+            pieces.push(|data| pack_text(&texts[place], data));
+        }
+        assert_eq!(entries.pieces(places).collect::<Vec<_>>(), pieces.finish());
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use packing::{PIECE_BYTES_MAX, PUZZLE_FORMAT, PuzzleReader, pack_bytes, pack_text};
+use packing::{Entries, PUZZLE_FORMAT, PuzzleReader, Run, pack_bytes, pack_text};
 use proto::v1;
 use solver::CELLS;
 use store::{Append, Batch, BatchState, CHUNK_PUZZLES_MAX, Chunk, Piece, Store, TenantId};
@@ -22,11 +22,7 @@ const ENTRY_BYTES_USUAL: usize = 27;
 
 /// The puzzles of one message, packed.
 #[derive(Debug)]
-pub(crate) struct PackedPuzzles {
-    bytes: Vec<u8>,
-    /// Where each puzzle's entry ends in `bytes`.
-    ends: Vec<usize>,
-}
+pub(crate) struct PackedPuzzles(Entries);
 
 /// How an append ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,32 +38,18 @@ impl PackedPuzzles {
     pub(crate) fn of(chunk: &v1::PuzzleChunk) -> Result<Self, Refusal> {
         check(chunk)?;
         let puzzles = chunk.grids.len() + chunk.packed_grids.len() / CELLS;
-        let mut packed = Self {
-            bytes: Vec::with_capacity(puzzles * ENTRY_BYTES_USUAL),
-            ends: Vec::with_capacity(puzzles),
-        };
+        let mut packed = Entries::with_capacity(puzzles, puzzles * ENTRY_BYTES_USUAL);
         for grid in chunk.grids.iter_bytes() {
-            pack_text(grid, &mut packed.bytes);
-            packed.ends.push(packed.bytes.len());
+            packed.push(|bytes| pack_text(grid, bytes));
         }
         for grid in chunk.packed_grids.chunks_exact(CELLS) {
-            pack_bytes(grid, &mut packed.bytes);
-            packed.ends.push(packed.bytes.len());
+            packed.push(|bytes| pack_bytes(grid, bytes));
         }
-        Ok(packed)
+        Ok(Self(packed))
     }
 
     fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Where the entry of the puzzle at `place` begins.
-    fn start(&self, place: usize) -> usize {
-        place.checked_sub(1).map_or(0, |before| self.ends[before])
-    }
-
-    fn entry(&self, place: usize) -> &[u8] {
-        &self.bytes[self.start(place)..self.ends[place]]
+        self.0.len()
     }
 
     /// The puzzles from `place` on, in chunks for the batch's index `offset` and after.
@@ -83,20 +65,14 @@ impl PackedPuzzles {
         chunks
     }
 
-    /// The puzzles at `places` in pieces, the first of them the batch's index `offset`. They are packed already, so a piece is one copy.
+    /// The puzzles at `places` in pieces, the first of them the batch's index `offset`.
     fn pieces(&self, places: Range<usize>, offset: u64) -> Vec<Piece> {
-        let mut pieces = Vec::new();
-        let (mut place, mut lo) = (places.start, offset);
-        while place < places.end {
-            let start = self.start(place);
-            let ends = &self.ends[place..places.end];
-            // One entry always fits.
-            let count = ends.partition_point(|end| end - start <= PIECE_BYTES_MAX).max(1);
-            let hi = lo + count as u64;
-            pieces.push(Piece { lo, hi, data: self.bytes[start..ends[count - 1]].to_vec() });
-            (place, lo) = (place + count, hi);
-        }
-        pieces
+        let mut lo = offset;
+        let piece = |run: Run| {
+            let hi = lo + run.count as u64;
+            Piece { lo: std::mem::replace(&mut lo, hi), hi, data: run.data }
+        };
+        self.0.pieces(places).map(piece).collect()
     }
 }
 
@@ -206,7 +182,7 @@ async fn compare(
                 continue;
             }
             let place = usize::try_from(index - offset).unwrap_or(usize::MAX);
-            if puzzles.entry(place) != entry {
+            if puzzles.0.entry(place) != entry {
                 return Err(Refusal::OffsetTaken { first_index: index });
             }
             compared += 1;
@@ -234,7 +210,7 @@ mod tests {
                 let begin = offset;
                 for piece in &chunk.pieces {
                     assert_eq!(piece.lo, offset);
-                    assert!(piece.hi > piece.lo && piece.data.len() <= PIECE_BYTES_MAX);
+                    assert!(piece.hi > piece.lo);
                     offset = piece.hi;
                 }
                 lengths.push(offset - begin);
@@ -280,7 +256,7 @@ mod tests {
             v1::PuzzleChunk { packed_grids: zeros.into_bytes().into(), ..v1::PuzzleChunk::default() };
         let strings = PackedPuzzles::of(&strings).expect("good");
         let packed = PackedPuzzles::of(&packed).expect("good");
-        assert_eq!(strings.entry(0), strings.entry(1));
-        assert_eq!(strings.entry(0), packed.entry(0));
+        assert_eq!(strings.0.entry(0), strings.0.entry(1));
+        assert_eq!(strings.0.entry(0), packed.0.entry(0));
     }
 }
