@@ -1,10 +1,14 @@
 //! Benches of the whole: figures in the published form, answers that are checked, nothing left behind.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
 use e2e::{Process, SEED, eventually, processes_naming, run};
-use nix::sys::signal::Signal;
+use local_postgres::Programs;
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -19,6 +23,25 @@ fn open_folder() -> TempDir {
 /// Processes that name the folder in their command line or environment, and how much is in it.
 fn left(folder: &Path) -> (Vec<u32>, usize) {
     (processes_naming(folder.to_str().unwrap()), fs::read_dir(folder).unwrap().count())
+}
+
+/// Waits for both workers of the bench that runs in the folder.
+fn workers(folder: &Path) -> Vec<u32> {
+    let is_worker = |pid: &u32| {
+        fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| line.windows(6).any(|part| part == b"\0work\0"))
+    };
+    eventually("a server and two workers", || {
+        let workers: Vec<u32> = left(folder).0.into_iter().filter(is_worker).collect();
+        (workers.len() == 2).then_some(workers)
+    })
+}
+
+/// The database of a role, as its environment names it.
+fn database_url(pid: u32) -> String {
+    let environment = String::from_utf8(fs::read(format!("/proc/{pid}/environ")).unwrap()).unwrap();
+    let url = environment.split('\0').find_map(|variable| variable.strip_prefix("DATABASE_URL="));
+    url.unwrap().to_owned()
 }
 
 /// The one JSON object that a bench prints, with its fields in order.
@@ -107,17 +130,37 @@ fn a_bench_that_is_interrupted_says_so_and_leaves_nothing() {
         let args =
             ["bench", "service", "--puzzles", "1000", "--warm-up", "1000000", "--placement-limit", "off"];
         let mut bench = Process::start(&args, &environment);
-        eventually("a server and two workers", || {
-            let processes = left(folder.path()).0;
-            let is_worker = |pid: &&u32| {
-                fs::read(format!("/proc/{pid}/cmdline"))
-                    .is_ok_and(|line| line.windows(6).any(|part| part == b"\0work\0"))
-            };
-            (processes.iter().filter(is_worker).count() == 2).then_some(())
-        });
+        workers(folder.path());
         bench.signal(signal);
         assert_eq!(bench.wait(), 4);
         bench.logged("bench: interrupted; everything is stopped");
+        assert_eq!(bench.lines(), [""; 0]);
+        assert_eq!(left(folder.path()), (vec![], 0), "nothing is left");
+    }
+}
+
+#[test]
+fn a_bench_in_which_workers_were_started_again_gives_no_figures() {
+    let service = ["bench", "service", "--puzzles", "1000000", "--warm-up", "0", "--placement-limit", "off"];
+    let latency = ["bench", "latency", "--puzzles", "500"];
+    let psql = Programs::find().unwrap().bin_dir().join("psql");
+    for args in [&service[..], &latency] {
+        let folder = open_folder();
+        let environment = [("TMPDIR", folder.path().to_str().unwrap())];
+        let mut bench = Process::start(args, &environment).allowing(&["a child has ended"]);
+        let workers = workers(folder.path());
+        let url = database_url(workers[0]);
+        eventually("a batch", || {
+            let rows =
+                Command::new(&psql).args(["-XAtc", "select count(*) from batch", &url]).output().unwrap();
+            (!["", "0"].contains(&String::from_utf8(rows.stdout).unwrap().trim())).then_some(())
+        });
+        // Without them nothing is answered, so that the bench can not end before they are started again. They give back what they hold.
+        for worker in workers {
+            kill(Pid::from_raw(worker.cast_signed()), Signal::SIGTERM).unwrap();
+        }
+        assert_eq!(bench.wait(), 1, "{:#?}", bench.log());
+        bench.logged("started again meanwhile: the figures mean nothing");
         assert_eq!(bench.lines(), [""; 0]);
         assert_eq!(left(folder.path()), (vec![], 0), "nothing is left");
     }

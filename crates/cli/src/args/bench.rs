@@ -9,9 +9,9 @@ use crate::record::Limit;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Bench {
-    /// The solver alone, on the puzzles of files; every pass over them has other names for the digits.
+    /// The solver alone, on the puzzles of files; every pass over them has other names for the digits, of which there are 362,880.
     Solver(BenchSolver),
-    /// The whole on this machine: a private PostgreSQL, a server and workers; one batch through gRPC, durable, every answer checked; then two yardsticks on the same PostgreSQL.
+    /// The whole on this machine: a private PostgreSQL, a server and workers; one batch through gRPC, durable, every solution checked; then two yardsticks on the same PostgreSQL.
     Service(BenchService),
     /// One puzzle at a time through the same service, idle: how long from the first call to its answer.
     Latency(BenchLatency),
@@ -54,7 +54,7 @@ pub(crate) struct BenchSolver {
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct BenchService {
-    /// Puzzle files, one puzzle a line, used again as often as it takes, each time with other names for the digits; `-`: standard input; nothing: generated puzzles.
+    /// Puzzle files, one puzzle a line, used again as often as it takes, each time with other names for the digits, of which there are 362,880; `-`: standard input; nothing: generated puzzles.
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 

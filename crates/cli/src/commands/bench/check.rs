@@ -1,4 +1,7 @@
 //! Whether a solution is one: a complete valid grid that keeps the givens. Cheap enough to check every one while it is measured.
+//!
+//! Written apart from [`solver::Solution`], with nothing of the solver in it: what checks the answers of a program must not share its faults. And it takes texts
+//! as they lie in the message, where a `Solution` would be parsed first.
 
 use super::puzzles::Text;
 

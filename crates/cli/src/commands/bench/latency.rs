@@ -14,7 +14,7 @@ use super::{
     Tally,
     check::solves,
     exchange, per_second,
-    private::{self, interrupted},
+    private::{self, cleaned, interrupted, unbroken},
     puzzles::{Source, Text},
 };
 use crate::{
@@ -55,14 +55,14 @@ pub(crate) async fn run(args: BenchLatency) -> anyhow::Result<Exit> {
     let Some(mut stack) = private::start(WORKERS, THREADS, &mut stopped).await? else {
         return Ok(interrupted());
     };
-    let url = stack.url().to_owned();
+    let (url, processes) = (stack.url().to_owned(), stack.processes()?);
     let measured = tokio::select! {
         measured = measure(&url, &texts) => measured.map(Some),
         error = stack.watch() => Err(error),
         _ = &mut stopped => Ok(None),
     };
-    stack.stop().await?;
-    let Some((times, tally)) = measured? else { return Ok(interrupted()) };
+    let measured = unbroken(&processes, stack.processes(), measured);
+    let Some((times, tally)) = cleaned(measured, stack.stop().await)? else { return Ok(interrupted()) };
     print(&args, times, &tally)?;
     Ok(Exit::Done)
 }

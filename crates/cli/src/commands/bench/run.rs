@@ -14,7 +14,7 @@ use super::{
     Tally,
     check::solves,
     exchange::{self, Answer, SENT},
-    puzzles::{Text, Texts},
+    puzzles::{Outcomes, Text, Texts},
 };
 use crate::{lines::grouped, progress::Progress};
 
@@ -29,15 +29,16 @@ pub(crate) struct Ran {
     pub(crate) first_result: Duration,
 }
 
-/// Sends all puzzles as one batch and receives all answers.
+/// Sends all puzzles as one batch and receives all answers, which agree with the outcomes that are known of them.
 pub(crate) async fn exchange_all(
     client: &Client,
     texts: &Arc<Texts>,
     limit: PlacementLimit,
+    outcomes: &mut Outcomes,
     progress: &Progress,
 ) -> anyhow::Result<Ran> {
     let mut client = client.clone();
-    let mut answers = Answers::new(texts, limit);
+    let mut answers = Answers::new(texts, limit, outcomes);
     let began = Instant::now();
     let name = exchange::open(&mut client, limit).await?;
     // A task of its own, on another thread than the checks; it ends with this one.
@@ -78,14 +79,16 @@ async fn feed(mut client: Client, name: String, texts: Arc<Texts>) -> anyhow::Re
 struct Answers<'a> {
     texts: &'a [Text],
     limit: PlacementLimit,
+    outcomes: &'a mut Outcomes,
     /// A bit for each index that has come.
     seen: Vec<u64>,
     tally: Tally,
 }
 
 impl<'a> Answers<'a> {
-    fn new(texts: &'a [Text], limit: PlacementLimit) -> Self {
-        Self { texts, limit, seen: vec![0; texts.len().div_ceil(64)], tally: Tally::default() }
+    fn new(texts: &'a [Text], limit: PlacementLimit, outcomes: &'a mut Outcomes) -> Self {
+        let seen = vec![0; texts.len().div_ceil(64)];
+        Self { texts, limit, outcomes, seen, tally: Tally::default() }
     }
 
     fn take(&mut self, answer: &Answer<'_>) -> anyhow::Result<()> {
@@ -101,8 +104,9 @@ impl<'a> Answers<'a> {
             (Outcome::Unique | Outcome::Multiple, Some(solution)) => {
                 solution.try_into().is_ok_and(|solution| solves(solution, puzzle))
             }
-            (Outcome::Unique | Outcome::Multiple, None) | (_, Some(_)) => false,
-            (_, None) => true,
+            (Outcome::NoSolution | Outcome::Invalid, None) => true,
+            // Also where there is no answer at all: that is not what a bench measures.
+            _ => false,
         };
         if !is_right {
             let puzzle = String::from_utf8_lossy(puzzle);
@@ -110,6 +114,13 @@ impl<'a> Answers<'a> {
                 "a wrong answer: puzzle {puzzle} is {}, its solution {:?}",
                 answer.outcome,
                 answer.solution.map(String::from_utf8_lossy)
+            );
+        }
+        if let Err(known) = self.outcomes.take(place, answer.outcome) {
+            let puzzle = String::from_utf8_lossy(puzzle);
+            bail!(
+                "a wrong answer: puzzle {puzzle} is {}, and by its digits' other names {known}",
+                answer.outcome
             );
         }
         self.tally.add(answer.outcome, answer.placements, self.limit);
@@ -130,7 +141,7 @@ impl<'a> Answers<'a> {
 mod tests {
     use ::solver::Placements;
 
-    use super::*;
+    use super::{super::puzzles::Source, *};
 
     const PUZZLE: &str = "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79";
     const SOLVED: &str = "534678912672195348198342567859761423426853791713924856961537284287419635345286179";
@@ -144,16 +155,25 @@ mod tests {
             solution: solution.map(str::as_bytes),
             placements: Some(Placements::Exact(4_208)),
         };
-        let mut answers = Answers::new(&texts, PlacementLimit::DEFAULT);
+        let source = Source::open(&[], 1).expect("generated");
+        let (limit, mut known) = (PlacementLimit::DEFAULT, source.outcomes());
+        let mut answers = Answers::new(&texts, limit, &mut known);
         answers.take(&unique(1, Some(SOLVED))).expect("right");
         assert!(answers.take(&unique(1, Some(SOLVED))).is_err(), "twice");
         assert!(answers.take(&unique(2, Some(SOLVED))).is_err(), "not sent");
-        for wrong in [None, Some(PUZZLE), Some("")] {
-            let mut answers = Answers::new(&texts, PlacementLimit::DEFAULT);
-            assert!(answers.take(&unique(0, wrong)).is_err(), "{wrong:?}");
-        }
         answers.take(&unique(0, Some(SOLVED))).expect("right");
         assert_eq!(answers.finish().expect("all").placements, 8_416);
-        assert!(Answers::new(&texts, PlacementLimit::OFF).finish().is_err(), "none came");
+        assert!(Answers::new(&texts, limit, &mut known).finish().is_err(), "none came");
+        for wrong in [None, Some(PUZZLE), Some("")] {
+            let mut answers = Answers::new(&texts, limit, &mut known);
+            assert!(answers.take(&unique(0, wrong)).is_err(), "{wrong:?}");
+        }
+        for outcome in Outcome::ALL.into_iter().filter(|outcome| *outcome != Outcome::Unique) {
+            let mut answers = Answers::new(&texts, limit, &mut known);
+            assert!(
+                answers.take(&Answer { outcome, ..unique(0, None) }).is_err(),
+                "made to be unique: {outcome}"
+            );
+        }
     }
 }

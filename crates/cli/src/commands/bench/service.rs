@@ -8,15 +8,14 @@ use std::{
 };
 
 use ::solver::PlacementLimit;
-use anyhow::anyhow;
 use client::Client;
 use serde::Serialize;
 use store::{Measured, Yardsticks};
 
 use super::{
-    Tally, per_second,
-    private::{self, interrupted, plural},
-    puzzles::{Source, Texts},
+    Tally, per_second, plural,
+    private::{self, cleaned, interrupted, unbroken},
+    puzzles::{Outcomes, Source, Texts},
     run::{Ran, exchange_all},
     usage::{Parts, cpu_times, folder_bytes, memory_bytes},
     whole,
@@ -76,7 +75,7 @@ pub(crate) async fn run(args: BenchService) -> anyhow::Result<Exit> {
     let mut stopped = Box::pin(stop(false)?);
     let (count, files) = (args.puzzles, args.files.clone());
     let warm_up = args.warm_up.unwrap_or(count.min(WARM_UP_MAX));
-    let texts = tokio::select! {
+    let load = tokio::select! {
         made = tokio::task::spawn_blocking(move || make(&files, count, warm_up)) => made??,
         _ = &mut stopped => return Ok(interrupted()),
     };
@@ -91,15 +90,12 @@ pub(crate) async fn run(args: BenchService) -> anyhow::Result<Exit> {
     };
     let yardsticks = Yardsticks::connect(&target.database_url, args.workers).await?;
     let limit = args.placement_limit.0;
-    let mut served = tokio::select! {
-        served = serve(&target, &yardsticks, texts, limit) => served.map(Some),
+    let served = tokio::select! {
+        served = serve(&target, &yardsticks, load, limit) => served.map(Some),
         error = stack.watch() => Err(error),
         _ = &mut stopped => Ok(None),
     };
-    if served.is_ok() && stack.processes().ok().as_ref() != Some(&target.processes) {
-        served =
-            Err(anyhow!("a process has ended and was started again meanwhile: the figures mean nothing"));
-    }
+    let served = unbroken(&target.processes, stack.processes(), served);
     // The yardsticks have the machine for themselves.
     let postgres = stack.stop_roles().await;
     let measured = match served {
@@ -110,34 +106,43 @@ pub(crate) async fn run(args: BenchService) -> anyhow::Result<Exit> {
         Ok(None) => Ok(None),
         Err(error) => Err(error),
     };
-    stack::stop_postgres(postgres).await?;
-    let Some((served, yardsticks)) = measured? else { return Ok(interrupted()) };
+    let Some((served, yardsticks)) = cleaned(measured, stack::stop_postgres(postgres).await)? else {
+        return Ok(interrupted());
+    };
     print(&args, &figures(&served, limit, yardsticks), &served.ran.tally)?;
     Ok(Exit::Done)
 }
 
-/// The puzzles of the warm-up and those that are measured, all of them different.
-fn make(files: &[PathBuf], count: u64, warm_up: u64) -> anyhow::Result<[Arc<Texts>; 2]> {
+/// What is sent.
+struct Load {
+    warm_up: Arc<Texts>,
+    timed: Arc<Texts>,
+    outcomes: Outcomes,
+}
+
+/// The puzzles of the warm-up and those that are measured, each on passes of its own.
+fn make(files: &[PathBuf], count: u64, warm_up: u64) -> anyhow::Result<Load> {
     let source = Source::open(files, count)?;
-    let timed = source.texts(0, count);
-    Ok([Arc::new(source.texts(source.passes(count), warm_up)), Arc::new(timed)])
+    let timed = Arc::new(source.texts(0, count));
+    let warm_up = Arc::new(source.texts(source.passes(count), warm_up));
+    Ok(Load { warm_up, timed, outcomes: source.outcomes() })
 }
 
 /// The warm-up and the timed run.
 async fn serve(
     target: &Target,
     yardsticks: &Yardsticks,
-    [warm_up, timed]: [Arc<Texts>; 2],
+    Load { warm_up, timed, mut outcomes }: Load,
     limit: PlacementLimit,
 ) -> anyhow::Result<Served> {
     let client = Client::connect(&target.url).await?;
     if !warm_up.is_empty() {
-        batch(&client, &warm_up, limit, "warm-up, ").await?;
+        batch(&client, &warm_up, limit, &mut outcomes, "warm-up, ").await?;
     }
     yardsticks.settle().await?;
     let disk_before = folder_bytes(&target.data_dir);
     let cpu_before = cpu_times(&target.processes);
-    let ran = batch(&client, &timed, limit, "").await?;
+    let ran = batch(&client, &timed, limit, &mut outcomes, "").await?;
     let cpu_after = cpu_times(&target.processes);
     let used = cpu_before.with(&cpu_after, |before, after| after?.checked_sub(before?));
     let disk_bytes = folder_bytes(&target.data_dir).cast_signed() - disk_before.cast_signed();
@@ -149,11 +154,12 @@ async fn batch(
     client: &Client,
     texts: &Arc<Texts>,
     limit: PlacementLimit,
+    outcomes: &mut Outcomes,
     what: &str,
 ) -> anyhow::Result<Ran> {
     let progress = Progress::start(false);
     progress.set_total(texts.len() as u64);
-    let ran = exchange_all(client, texts, limit, &progress).await?;
+    let ran = exchange_all(client, texts, limit, outcomes, &progress).await?;
     progress.finish(&format!("bench: {what}{} puzzles", grouped(ran.tally.puzzles())), "");
     Ok(ran)
 }

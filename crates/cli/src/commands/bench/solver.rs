@@ -14,7 +14,7 @@ use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use solver::{Givens, Grid, PlacementLimit, Puzzle, Solver, StopFlag, Width};
 
-use super::{Tally, digit_names, per_second, whole};
+use super::{Tally, digit_names, per_second, plural, whole};
 use crate::{
     args::{BenchFormat, BenchSolver},
     exit::Exit,
@@ -131,7 +131,7 @@ fn print(args: &BenchSolver, figures: &Figures, tally: &Tally, width: Width) -> 
                 "{} puzzles in {:.3} s: {width}, {threads} solver thread{}",
                 grouped(figures.puzzles),
                 figures.seconds,
-                if threads == 1 { "" } else { "s" }
+                plural(threads)
             )?;
             writeln!(out, "{:>15} puzzles/s", whole(figures.puzzles_per_second))?;
             if let Some(placements) = figures.placements {

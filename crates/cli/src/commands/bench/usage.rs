@@ -169,7 +169,8 @@ mod tests {
             postgres: std::process::id(),
         };
         let memory = memory_bytes(&processes);
-        assert_eq!(memory.worker, memory.server.map(|bytes| bytes * 2));
+        // About twice as much: other tests of this process may take more between two looks.
+        assert!(memory.worker > memory.server.map(|bytes| bytes / 2 * 3), "{memory:?}");
         assert!(memory.client.is_some_and(|bytes| bytes > 1 << 20) && memory.postgres.is_some());
         let times = cpu_times(&processes);
         assert!(times.named().iter().all(|(_, time)| time.is_some()), "{times:?}");
