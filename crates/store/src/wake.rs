@@ -38,7 +38,7 @@ enum Wake {
 /// What a process waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Listens {
-    /// Jobs, and batches that are being cancelled: a worker.
+    /// Jobs, batches that are being cancelled, and what other workers tell: a worker.
     Work,
     /// Results, and ends of batches: a server.
     Results,
@@ -82,6 +82,12 @@ impl Waker {
     #[must_use]
     pub fn cancels(&self) -> Wakes {
         Wakes { receiver: self.sender.subscribe(), wanted: Wake::Cancels }
+    }
+
+    /// Hears what other processes, and this one, tell of.
+    #[must_use]
+    pub fn overhear(&self) -> Overheard {
+        Overheard { receiver: self.sender.subscribe() }
     }
 
     /// Arms a waiter for a batch's results and its end.
@@ -130,7 +136,28 @@ impl Wakes {
     }
 }
 
-fn jitter(up_to: Duration) -> Duration {
+/// What is told by whomever, this process too.
+#[derive(Debug)]
+pub struct Overheard {
+    receiver: broadcast::Receiver<Wake>,
+}
+
+impl Overheard {
+    /// Waits until a batch is told of. Some may be missed.
+    pub async fn batch(&mut self) -> i64 {
+        loop {
+            match self.receiver.recv().await {
+                Ok(Wake::Results(batch_id)) => return batch_id,
+                Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+            }
+        }
+    }
+}
+
+/// A random part of `up_to`, for those that must not act in step.
+#[must_use]
+pub fn jitter(up_to: Duration) -> Duration {
     let random = uuid::Uuid::new_v4().as_u128();
     let thousandths = u32::try_from(random % 1_000).unwrap_or(0);
     up_to * thousandths / 1_000
@@ -153,7 +180,10 @@ async fn listen_once(store: &Store, sender: &broadcast::Sender<Wake>, listens: L
     // Off: a broken connection must be seen here, since what was sent meanwhile is lost.
     listener.eager_reconnect(false);
     match listens {
-        Listens::Work => listener.listen_all([JOB_CHANNEL, CANCEL_CHANNEL]).await?,
+        // A notice wakes whoever listens to anything: hearing what others tell costs little more.
+        Listens::Work => {
+            listener.listen_all([JOB_CHANNEL, CANCEL_CHANNEL, RESULT_CHANNEL]).await?;
+        }
         Listens::Results => listener.listen(RESULT_CHANNEL).await?,
     }
     wake_all(sender);

@@ -157,9 +157,10 @@ impl Worker {
         let (stop_sender, stopping) = watch::channel(false);
         let leases = Arc::new(Leases::default());
         let heartbeat = Heartbeat::start(&config, id, Arc::clone(&leases)).map_err(WorkError::Thread)?;
+        let waker = Waker::start(store.clone(), Listens::Work);
         let shared = Arc::new(Shared {
-            waker: Waker::start(store.clone(), Listens::Work),
-            notices: Notices::start(store.clone()),
+            notices: Notices::start(store.clone(), waker.overhear()),
+            waker,
             leases,
             config,
             id,

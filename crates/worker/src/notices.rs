@@ -1,12 +1,9 @@
 //! Telling waiting streams of new results: of each batch at once, then now and then, and at once again when it has ended. Streams that get results look for more
-//! by themselves; a notice is for those that have waited for a while.
+//! by themselves; a notice is for those that have waited for a while. What another process tells of a batch counts as told: a fleet tells as often as one does.
 
-use std::{
-    collections::{HashMap, HashSet},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
-use store::Store;
+use store::{Overheard, Store};
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
@@ -18,6 +15,10 @@ use tokio::{
 const PAUSE_MIN: Duration = Duration::from_millis(200);
 /// But not longer than this.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// Time that a process leaves to others, at the most.
+const GRACE_MAX: Duration = Duration::from_millis(100);
+/// A notice is heard by all within this: what was stored longer ago was there for all who were woken by it.
+const HEARD_WITHIN: Duration = Duration::from_millis(100);
 /// Notices that may wait; what does not fit is found by the streams' own look.
 const WAITING_MAX: usize = 4_096;
 
@@ -45,9 +46,9 @@ impl Drop for Notices {
 }
 
 impl Notices {
-    pub(crate) fn start(store: Store) -> Self {
+    pub(crate) fn start(store: Store, overheard: Overheard) -> Self {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
-        Self { sender, task: tokio::spawn(send(store, receiver)) }
+        Self { sender, task: tokio::spawn(send(store, receiver, overheard)) }
     }
 
     /// This batch has ended.
@@ -72,7 +73,7 @@ impl Notices {
     }
 }
 
-/// When a batch was last told of.
+/// When a batch was last told of, by whomever.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     at: Instant,
@@ -84,33 +85,50 @@ struct Last {
 #[derive(Default, Debug)]
 struct Batches {
     told: HashMap<i64, Last>,
-    waiting: HashSet<i64>,
+    /// Since when.
+    waiting: HashMap<i64, Instant>,
+    /// This process leaves others so much time beyond each pause to tell before it: drawn by lot, so that not all of them do.
+    grace: Duration,
 }
 
 impl Batches {
     /// When the next of those that wait may be told.
     fn next(&self) -> Option<Instant> {
-        self.waiting.iter().filter_map(|id| self.told.get(id)).map(|last| last.at + last.pause).min()
+        let told = self.waiting.keys().filter_map(|id| self.told.get(id));
+        told.map(|last| last.at + last.pause + self.grace).min()
     }
 
     /// Takes those that may be told now.
     fn due(&mut self, now: Instant) -> Vec<i64> {
         // A batch of which nothing came for a while begins anew.
         self.told.retain(|_, last| now.duration_since(last.at) < last.pause * 2);
-        let Self { told, waiting } = self;
-        let due: Vec<i64> = waiting
-            .extract_if(|id| told.get(id).is_none_or(|last| now.duration_since(last.at) >= last.pause))
-            .collect();
+        let Self { told, waiting, grace } = self;
+        let may_be_told =
+            |id: &i64| told.get(id).is_none_or(|last| now.duration_since(last.at) >= last.pause + *grace);
+        let due: Vec<i64> = waiting.extract_if(|id, _| may_be_told(id)).map(|(id, _)| id).collect();
         for id in &due {
-            let pause = told.get(id).map_or(PAUSE_MIN, |last| (last.pause * 2).min(PAUSE_MAX));
-            told.insert(*id, Last { at: now, pause });
+            self.tell(*id, now);
         }
         due
     }
+
+    /// This batch is told of now.
+    fn tell(&mut self, id: i64, now: Instant) {
+        let pause = self.told.get(&id).map_or(PAUSE_MIN, |last| (last.pause * 2).min(PAUSE_MAX));
+        self.told.insert(id, Last { at: now, pause });
+    }
+
+    /// This batch was told of by some process; it may have been this one.
+    fn heard(&mut self, id: i64, now: Instant) {
+        if self.told.get(&id).is_none_or(|last| now.duration_since(last.at) >= last.pause) {
+            self.tell(id, now);
+        }
+        self.waiting.retain(|waiting, since| *waiting != id || now.duration_since(*since) < HEARD_WITHIN);
+    }
 }
 
-async fn send(store: Store, mut receiver: mpsc::Receiver<Notice>) {
-    let mut batches = Batches::default();
+async fn send(store: Store, mut receiver: mpsc::Receiver<Notice>, mut overheard: Overheard) {
+    let mut batches = Batches { grace: store::jitter(GRACE_MAX), ..Batches::default() };
     loop {
         let wake = batches.next();
         let notice = tokio::select! {
@@ -118,16 +136,20 @@ async fn send(store: Store, mut receiver: mpsc::Receiver<Notice>) {
                 Some(notice) => Some(notice),
                 None => return,
             },
+            batch = overheard.batch() => {
+                batches.heard(batch, Instant::now());
+                continue;
+            }
             () = tokio::time::sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => None,
         };
         let mut flushed = None;
         match notice {
             Some(Notice::Results(id)) => {
-                batches.waiting.insert(id);
+                batches.waiting.entry(id).or_insert_with(Instant::now);
             }
             Some(Notice::End(id)) => {
                 batches.told.remove(&id);
-                batches.waiting.insert(id);
+                batches.waiting.insert(id, Instant::now());
             }
             Some(Notice::Flush(sender)) => {
                 batches.told.clear();
@@ -159,7 +181,7 @@ mod tests {
         let mut told_at = Vec::new();
         for step in 0..600 {
             let now = begin + Duration::from_millis(10) * step;
-            batches.waiting.insert(7);
+            batches.waiting.entry(7).or_insert(now);
             if batches.due(now) == [7] {
                 told_at.push(step * 10);
             }
@@ -168,7 +190,39 @@ mod tests {
         assert_eq!(batches.next(), Some(begin + Duration::from_secs(7)));
         let later = begin + Duration::from_secs(60);
         assert_eq!(batches.due(later), [7]);
-        batches.waiting.insert(7);
+        batches.waiting.insert(7, later);
         assert_eq!(batches.next(), Some(later + PAUSE_MIN));
+    }
+
+    #[test]
+    fn many_processes_tell_hardly_more_often_than_one() {
+        let begin = Instant::now();
+        let mut fleet: Vec<Batches> =
+            (0..64).map(|number| Batches { grace: GRACE_MAX * number / 64, ..Batches::default() }).collect();
+        let mut told = 0;
+        for step in 0..600 {
+            let now = begin + Duration::from_millis(10) * step;
+            for teller in 0..fleet.len() {
+                fleet[teller].waiting.entry(7).or_insert(now);
+                for id in fleet[teller].due(now) {
+                    told += 1;
+                    for hearer in &mut fleet {
+                        hearer.heard(id, now);
+                    }
+                }
+            }
+        }
+        assert_eq!(told, 6);
+    }
+
+    #[test]
+    fn what_was_stored_right_before_a_notice_still_waits_after_it() {
+        let mut batches = Batches::default();
+        let begin = Instant::now();
+        batches.waiting.insert(7, begin);
+        batches.heard(7, begin + HEARD_WITHIN / 2);
+        assert_eq!(batches.next(), Some(begin + HEARD_WITHIN / 2 + PAUSE_MIN));
+        batches.heard(7, begin + HEARD_WITHIN);
+        assert_eq!(batches.next(), None);
     }
 }
