@@ -10,6 +10,7 @@ use tonic::{Request, Response, Status, metadata::MetadataMap};
 
 use crate::{
     admission::Admission,
+    bell::Bell,
     delivery::{Delivery, Event, Outlet, Wanted},
     drain::Drain,
     intake::{self, PackedPuzzles},
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) tenants: Arc<Tenants>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) lines: Lines,
+    pub(crate) bell: Arc<Bell>,
     pub(crate) drain: Drain,
     pub(crate) placement_limit_max: u64,
 }

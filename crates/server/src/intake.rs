@@ -154,9 +154,11 @@ pub(crate) async fn append(
         let leave = shared.admission.admit(tenant, (puzzles.len() - known) as u64)?;
         let from = offset + known as u64;
         let chunks = puzzles.chunks(known, from);
-        // Refused: another append or a seal came first. Look again.
-        if let Append::Stored(next_offset) = store.append(batch.key, from, PUZZLE_FORMAT, chunks).await? {
+        let tell = shared.bell.tell(batch.key.id(), puzzles.len() - known);
+        let appended = store.append_telling(batch.key, from, PUZZLE_FORMAT, chunks, tell).await?;
+        if let Append::Stored(next_offset) = appended {
             leave.stored();
+            shared.bell.stored(batch.key.id(), tell);
             line.tell(next_offset);
             return Ok(Appended { next_offset, duplicate: false });
         }

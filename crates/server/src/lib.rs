@@ -6,6 +6,7 @@
 
 mod admission;
 mod batches;
+mod bell;
 mod delivery;
 mod drain;
 mod ends;

@@ -10,6 +10,14 @@ pub(crate) const GRIDS_BYTES_MAX: usize = 5_000_000;
 pub(crate) const DECODED_BYTES_MAX: usize = 8 << 20;
 /// Puzzles in one batch, at the most.
 pub(crate) const BATCH_PUZZLES_MAX: u64 = 1_000_000_000;
+/// An append that follows another one to the same batch within this is part of a flow: workers are not told of it at once,
+pub(crate) const FLOW_PAUSE: Duration = Duration::from_millis(100);
+/// but after this, if its jobs still wait.
+pub(crate) const RING_PAUSE: Duration = Duration::from_millis(20);
+/// Not so an append of fewer puzzles: somebody may wait for them.
+pub(crate) const FLOW_PUZZLES_MIN: usize = 1_000;
+/// Batches whose last append is remembered.
+pub(crate) const FLOWING_BATCHES_MAX: usize = 1_024;
 /// Puzzles in the first chunks of a batch: small, so that its first results come soon and all workers get some.
 pub(crate) const CHUNK_PUZZLES_MIN: u64 = 32;
 /// A chunk grows to this part of what the batch already holds.

@@ -11,6 +11,7 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 use crate::{
     admission::{Admission, Quotas},
     batches::{Batches, Shared},
+    bell::Bell,
     drain::Drain,
     limits::{
         CONNECTION_WINDOW, DECODED_BYTES_MAX, FRAME_BYTES_MAX, KEEPALIVE_INTERVAL, KEEPALIVE_TIMEOUT,
@@ -61,6 +62,7 @@ pub async fn serve(
         tenants: Arc::new(Tenants::default()),
         admission: Admission::new(config.quotas),
         lines: Lines::default(),
+        bell: Arc::new(Bell::default()),
         drain: drain.clone(),
         placement_limit_max: config.placement_limit_max,
         store: store.clone(),
@@ -68,7 +70,9 @@ pub async fn serve(
     let (health_reporter, health) = tonic_health::server::health_reporter();
     report(&health_reporter, ServingStatus::Serving).await;
     let partitions = tokio::spawn(keep_partitions(store.clone()));
-    let looks = tokio::spawn(Arc::clone(&shared.admission).keep_looking(store));
+    let looks = tokio::spawn(Arc::clone(&shared.admission).keep_looking(store.clone()));
+    let bell = Arc::clone(&shared.bell);
+    let rings = tokio::spawn(async move { bell.ring(store).await });
 
     let solver =
         SolverServiceServer::new(Solver(shared.clone())).max_decoding_message_size(DECODED_BYTES_MAX);
@@ -103,6 +107,7 @@ pub async fn serve(
     };
     partitions.abort();
     looks.abort();
+    rings.abort();
     Ok(ended?)
 }
 

@@ -3,7 +3,7 @@
 -- Each job gets its turn by start-time fair queueing: it begins where its tenant's queue ends, or at the virtual clock if that has gone beyond, and is over
 -- after its cost by the tenant's weight. No row is shared by a tenant's appends: where the queue ends is read from its waiting jobs beyond the clock. The first
 -- chunks of a tenant's batches queue by themselves: a small batch does not wait behind a large one of the same tenant, and neither can have more than a
--- share each. Workers are told, unless so much waits already that none of them can be idle.
+-- share each. Workers are told, unless so much waits already that none of them can be idle, or $14 is 0.
 -- $1 batch, $2 offset, $3 puzzles, $4 $5 chunk ranges, $6 to $9 pieces, $10 format, $11 the pieces' bytes, $12 head start of one step of priority,
 -- $13 the greatest placement limit that is not long, $14 waiting jobs that keep every worker awake.
 with guarded as (

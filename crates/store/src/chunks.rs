@@ -32,6 +32,15 @@ pub enum Append {
     Refused,
 }
 
+/// Who is told of an append with its commit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tell {
+    /// Workers, if one of them may be idle.
+    Workers,
+    /// Nobody, unless the puzzles may take long: call [`Store::notify_waiting`] soon.
+    Nobody,
+}
+
 #[derive(Default)]
 struct Columns {
     chunk_lo: Vec<i64>,
@@ -75,6 +84,21 @@ impl Store {
         format: i16,
         chunks: Vec<Chunk>,
     ) -> Result<Append, Error> {
+        self.append_telling(key, offset, format, chunks, Tell::Workers).await
+    }
+
+    /// [`Store::append`], with a word on who is told.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn append_telling(
+        &self,
+        key: BatchKey,
+        offset: u64,
+        format: i16,
+        chunks: Vec<Chunk>,
+        tell: Tell,
+    ) -> Result<Append, Error> {
         let columns = Columns::of(chunks);
         let puzzles = columns.chunk_hi.last().map_or(0, |hi| hi - signed(offset));
         let row = sqlx::query_file!(
@@ -92,7 +116,7 @@ impl Store {
             &columns.data,
             HEAD_START,
             SHORT_LIMIT,
-            AWAKE_JOBS,
+            if tell == Tell::Workers { AWAKE_JOBS } else { 0 },
         )
         .fetch_optional(&self.pool)
         .await?;

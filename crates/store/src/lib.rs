@@ -22,7 +22,7 @@ mod wake;
 mod yardsticks;
 
 pub use batches::{Batch, BatchKey, BatchState, Created, NewBatch, Progress, TenantId};
-pub use chunks::{Append, CHUNK_PUZZLES_MAX, Chunk};
+pub use chunks::{Append, CHUNK_PUZZLES_MAX, Chunk, Tell};
 pub use connect::{Config, Durability, Store};
 pub use deaths::{Expired, Look};
 pub use ends::{Cancel, Ended, Purged, Unwanted};

@@ -8,7 +8,10 @@ use std::time::Duration;
 use sqlx::postgres::PgListener;
 use tokio::{sync::broadcast, task::JoinHandle, time::Instant};
 
-use crate::{Error, Store};
+use crate::{
+    Error, Store,
+    shares::{AWAKE_JOBS, CLOCK_SLACK},
+};
 
 const JOB_CHANNEL: &str = "sudoku_job";
 /// What is said there of jobs that may take long.
@@ -228,12 +231,14 @@ impl Store {
         Ok(())
     }
 
-    /// Tells every process that jobs are waiting.
+    /// Tells every process that jobs are waiting, if some are that do not take long, and so few that a worker may be idle.
     ///
     /// # Errors
     /// [`Error::Database`].
-    pub async fn notify_jobs(&self) -> Result<(), Error> {
-        sqlx::query!("select pg_notify('sudoku_job', '')::text as sent").fetch_one(&self.pool).await?;
+    pub async fn notify_waiting(&self) -> Result<(), Error> {
+        sqlx::query_file!("queries/notify_waiting.sql", AWAKE_JOBS, CLOCK_SLACK)
+            .fetch_optional(&self.pool)
+            .await?;
         Ok(())
     }
 }

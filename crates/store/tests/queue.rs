@@ -6,7 +6,8 @@ use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc, time::Duratio
 use common::{FORMAT, LEASE, NO_LEASE, batch, chunk, claim_one, completion, expire, store};
 use e2e::Database;
 use store::{
-    Append, BatchState, Config, Created, Durability, Error, JobKey, Listens, NewBatch, Store, Waker, WorkerId,
+    Append, BatchState, Config, Created, Durability, Error, JobKey, Listens, NewBatch, Store, Tell, Waker,
+    WorkerId,
 };
 
 mod common;
@@ -233,6 +234,48 @@ async fn a_submit_and_a_result_wake_their_waiters_long_before_they_would_look() 
     assert!(
         tokio::time::timeout(Duration::from_secs(60), results.wait(Duration::from_secs(600))).await.unwrap()
     );
+}
+
+#[tokio::test]
+async fn an_append_of_a_flow_wakes_nobody_until_workers_are_told_of_what_waits() {
+    let database = Database::fresh();
+    let store = store(&database).await;
+    let batch = batch(&store, "flow").await;
+    let work = Waker::start(store.clone(), Listens::Work);
+    let (mut jobs, mut overheard) = (work.jobs(), work.overhear());
+    assert!(jobs.wait(Duration::from_secs(600)).await);
+    jobs.arm();
+    let told = store.append_telling(batch.key, 0, FORMAT, vec![chunk(0, 2)], Tell::Nobody).await.unwrap();
+    assert_eq!(told, Append::Stored(2));
+    // Notices come in the order of their commits: when this one is here, one of the append would be as well.
+    store.notify_results(&[batch.key.id()]).await.unwrap();
+    assert_eq!(overheard.batch().await, batch.key.id());
+    assert!(!jobs.wait(Duration::ZERO).await, "nobody is told of the append");
+    store.notify_waiting().await.unwrap();
+    assert!(jobs.wait(Duration::from_secs(600)).await);
+    jobs.arm();
+    assert_eq!(store.claim(WorkerId::fresh(), 1, LEASE).await.unwrap().len(), 1);
+    store.notify_waiting().await.unwrap();
+    store.notify_results(&[batch.key.id()]).await.unwrap();
+    assert_eq!(overheard.batch().await, batch.key.id());
+    assert!(!jobs.wait(Duration::ZERO).await, "nothing waits any more");
+}
+
+#[tokio::test]
+async fn workers_are_told_of_what_waits_with_a_head_start_before_the_clock() {
+    let database = Database::fresh();
+    let store = store(&database).await;
+    let urgent = batch(&store, "urgent").await;
+    database.execute("update batch set priority = 8");
+    let work = Waker::start(store.clone(), Listens::Work);
+    let (mut jobs, mut overheard) = (work.jobs(), work.overhear());
+    assert!(jobs.wait(Duration::from_secs(600)).await);
+    store.append_telling(urgent.key, 0, FORMAT, vec![chunk(0, 2)], Tell::Nobody).await.unwrap();
+    jobs.arm();
+    store.notify_waiting().await.unwrap();
+    store.notify_results(&[urgent.key.id()]).await.unwrap();
+    assert_eq!(overheard.batch().await, urgent.key.id());
+    assert!(jobs.wait(Duration::ZERO).await);
 }
 
 // The test's own thread waits for the listener's, so there must be two.
