@@ -142,6 +142,33 @@ async fn a_killed_workers_puzzles_are_all_answered_once_within_its_lease() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn when_the_worker_dies_that_does_the_upkeep_for_all_another_puts_its_job_back_in_time() {
+    let mut service = Service::start(1, &["--lease", "2", "--grace", "0"]);
+    service.workers = service.workers.into_iter().map(|worker| worker.allowing(&[EXPIRED])).collect();
+    let round = "select pid from pg_stat_activity
+        where datname = current_database() and query like '%pg_notify(''sudoku_round%' and pid <> pg_backend_pid()
+        order by query_start desc limit 1";
+    eventually("a round", || service.database.query(round).pop());
+    let firsts =
+        service.database.query("select pid from pg_stat_activity where datname = current_database()");
+    // The newest comes first.
+    let mut second = Service::worker(&service.database, &["--lease", "2"]);
+    submit_singly(&service, &[ENDLESS; 2], ENDLESS_LIMIT).await;
+    let owners = "select count(distinct owner) from job where owner is not null";
+    eventually("each has one", || (service.database.value(owners) == "2").then_some(()));
+    eventually("the second does the rounds", || {
+        (!firsts.contains(&service.database.value(round))).then_some(())
+    });
+    second.signal(Signal::SIGKILL);
+    second.wait();
+    let killed = Instant::now();
+    let put_back = "select count(*) from job where deaths = 1";
+    eventually("its job is put back", || (service.database.value(put_back) == "1").then_some(()));
+    // The lease and a second; the rest is for a busy machine.
+    assert!(killed.elapsed() < Duration::from_secs(10), "{:?}", killed.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn leases_given_back_at_sigterm_are_taken_by_a_new_worker_at_once() {
     let mut service = Service::start(0, &[]);
     // One thread more than long searches: they never have all of them.

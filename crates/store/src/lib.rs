@@ -33,5 +33,5 @@ pub use pieces::{Piece, StoredPiece};
 pub use results::ResultRange;
 pub use shares::PUZZLE_COST_MIN;
 pub use turn::{Done, Rest, Turn, Turned};
-pub use wake::{Listens, Overheard, Waker, Wakes, jitter};
+pub use wake::{Listens, Overheard, Round, Waker, Wakes, jitter};
 pub use yardsticks::{Load, Measured, Yardsticks};

@@ -9,7 +9,7 @@ use sqlx::postgres::PgListener;
 use tokio::{sync::broadcast, task::JoinHandle, time::Instant};
 
 use crate::{
-    Error, Store,
+    Error, Store, WorkerId,
     shares::{AWAKE_JOBS, CLOCK_SLACK},
 };
 
@@ -18,6 +18,7 @@ const JOB_CHANNEL: &str = "sudoku_job";
 const LONG: &str = "long";
 const RESULT_CHANNEL: &str = "sudoku_result";
 const CANCEL_CHANNEL: &str = "sudoku_cancel";
+const ROUND_CHANNEL: &str = "sudoku_round";
 /// Wakes that a slow waiter may be behind; beyond that it is told to look anyway.
 const BACKLOG_MAX: usize = 256;
 /// Pause before a lost LISTEN connection is tried again.
@@ -34,8 +35,41 @@ enum Wake {
     Results(i64),
     /// A batch is being cancelled.
     Cancels,
+    /// A worker has done a round for all.
+    Round(WorkerId, Round),
     /// Something may have been missed.
     All,
+}
+
+/// Periodic work that one worker does for all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Round {
+    /// Leases that ended are put back, batches without jobs ended.
+    Upkeep {
+        /// Jobs wait over which a worker has died.
+        any_blamed: bool,
+    },
+    /// What nobody wants is removed.
+    Sweep,
+}
+
+impl Round {
+    const ALL: [(&'static str, Self); 3] = [
+        ("upkeep", Self::Upkeep { any_blamed: false }),
+        ("upkeep-blamed", Self::Upkeep { any_blamed: true }),
+        ("sweep", Self::Sweep),
+    ];
+
+    fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, round)| *round == self).map_or("", |(name, _)| name)
+    }
+
+    /// Reads what [`Store::notify_round`] has written; a newer worker may tell of what is not known here.
+    fn told(payload: &str) -> Option<(WorkerId, Self)> {
+        let (name, worker) = payload.split_once(' ')?;
+        let (_, round) = Self::ALL.iter().find(|(known, _)| *known == name)?;
+        Some((WorkerId(worker.parse().ok()?), *round))
+    }
 }
 
 /// What a process waits for.
@@ -156,6 +190,17 @@ impl Overheard {
             }
         }
     }
+
+    /// Waits until a worker tells that it has done a round. Some may be missed.
+    pub async fn round(&mut self) -> (WorkerId, Round) {
+        loop {
+            match self.receiver.recv().await {
+                Ok(Wake::Round(worker, round)) => return (worker, round),
+                Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+            }
+        }
+    }
 }
 
 /// A random part of `up_to`, for those that must not act in step.
@@ -185,7 +230,7 @@ async fn listen_once(store: &Store, sender: &broadcast::Sender<Wake>, listens: L
     match listens {
         // A notice wakes whoever listens to anything: hearing what others tell costs little more.
         Listens::Work => {
-            listener.listen_all([JOB_CHANNEL, CANCEL_CHANNEL, RESULT_CHANNEL]).await?;
+            listener.listen_all([JOB_CHANNEL, CANCEL_CHANNEL, RESULT_CHANNEL, ROUND_CHANNEL]).await?;
         }
         Listens::Results => listener.listen(RESULT_CHANNEL).await?,
     }
@@ -195,6 +240,10 @@ async fn listen_once(store: &Store, sender: &broadcast::Sender<Wake>, listens: L
             JOB_CHANNEL if notification.payload() == LONG => Wake::LongJobs,
             JOB_CHANNEL => Wake::Jobs,
             CANCEL_CHANNEL => Wake::Cancels,
+            ROUND_CHANNEL => match Round::told(notification.payload()) {
+                Some((worker, round)) => Wake::Round(worker, round),
+                None => continue,
+            },
             _ => notification.payload().parse().map_or(Wake::All, Wake::Results),
         };
         // No receiver is no error: nobody waits just now.
@@ -222,6 +271,18 @@ impl Store {
         Ok(())
     }
 
+    /// Tells every worker that this one has done a round for all.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn notify_round(&self, worker: WorkerId, round: Round) -> Result<(), Error> {
+        let payload = format!("{} {worker}", round.name());
+        sqlx::query!("select pg_notify('sudoku_round', $1)::text as sent", payload)
+            .fetch_one(&self.pool)
+            .await?;
+        Ok(())
+    }
+
     /// Tells every process to look for batches that are being cancelled.
     ///
     /// # Errors
@@ -240,5 +301,21 @@ impl Store {
             .fetch_optional(&self.pool)
             .await?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_round_is_read_as_it_was_told_and_an_unknown_one_is_none() {
+        let worker = WorkerId::fresh();
+        for (name, round) in Round::ALL {
+            assert_eq!(round.name(), name);
+            assert_eq!(Round::told(&format!("{name} {worker}")), Some((worker, round)));
+        }
+        assert_eq!(Round::told(&format!("dusting {worker}")), None);
+        assert_eq!(Round::told("sweep"), None);
     }
 }

@@ -6,8 +6,8 @@ use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc, time::Duratio
 use common::{FORMAT, LEASE, NO_LEASE, batch, chunk, claim_one, completion, expire, store};
 use e2e::Database;
 use store::{
-    Append, BatchState, Config, Created, Durability, Error, JobKey, Listens, NewBatch, Store, Tell, Waker,
-    WorkerId,
+    Append, BatchState, Config, Created, Durability, Error, JobKey, Listens, NewBatch, Round, Store, Tell,
+    Waker, WorkerId,
 };
 
 mod common;
@@ -276,6 +276,20 @@ async fn workers_are_told_of_what_waits_with_a_head_start_before_the_clock() {
     store.notify_results(&[urgent.key.id()]).await.unwrap();
     assert_eq!(overheard.batch().await, urgent.key.id());
     assert!(jobs.wait(Duration::ZERO).await);
+}
+
+#[tokio::test]
+async fn workers_hear_of_the_rounds_of_others() {
+    let database = Database::fresh();
+    let store = store(&database).await;
+    let work = Waker::start(store.clone(), Listens::Work);
+    let (mut jobs, mut overheard) = (work.jobs(), work.overhear());
+    assert!(jobs.wait(Duration::from_secs(600)).await);
+    let worker = WorkerId::fresh();
+    for round in [Round::Upkeep { any_blamed: true }, Round::Sweep] {
+        store.notify_round(worker, round).await.unwrap();
+        assert_eq!(overheard.round().await, (worker, round));
+    }
 }
 
 // The test's own thread waits for the listener's, so there must be two.

@@ -1,7 +1,7 @@
 //! Dropping days: what is left of the batches of a past day in which none lives goes with its partitions.
 //!
-//! The workers do it, not the servers: they remove everything else, and there is a queue without a server but none without a worker. All of them look, for a look
-//! costs a few reads; one of them drops, under a lock that the others do not wait for.
+//! The workers do it, not the servers: they remove everything else, and there is a queue without a server but none without a worker. Whoever sweeps looks, and who
+//! drops does it under a lock that others do not wait for.
 
 use std::time::Duration;
 

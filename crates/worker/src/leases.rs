@@ -30,6 +30,7 @@ impl Lease {
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
     table: Mutex<Table>,
+    any_lost: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -62,8 +63,22 @@ impl Leases {
         self.lock().leases.keys().copied().collect()
     }
 
-    /// Stops the search of a lease that was lost.
+    /// Whether a lease was lost since that was last forgotten.
+    pub(crate) fn any_lost(&self) -> bool {
+        self.any_lost.load(SeqCst)
+    }
+
+    pub(crate) fn remember_lost(&self) {
+        self.any_lost.store(true, SeqCst);
+    }
+
+    pub(crate) fn forget_lost(&self) {
+        self.any_lost.store(false, SeqCst);
+    }
+
+    /// Remembers that a lease was lost, and stops its search if there is one.
     pub(crate) fn lost(&self, key: JobKey) {
+        self.remember_lost();
         if let Some(lease) = self.lock().leases.get(&key) {
             lease.stop.raise();
         }

@@ -3,7 +3,7 @@
 //! Who does what: one *lane* a solver thread claims and hands over (`lane.rs`) and settles what came of it (`settle.rs`); the *heartbeat* prolongs leases from a thread
 //! and a connection of its own, so that neither solving nor a slow statement can starve it (`heartbeat.rs`); *upkeep* puts back what
 //! dead workers held and ends batches (`upkeep.rs`); *sweep* removes what was cancelled or deleted or has expired (`sweep.rs`, `days.rs`); *quarantine* has jobs over which workers have died run alone (`quarantine.rs`);
-//! *cancels* stops what nobody wants any more (`cancels.rs`); *notices* tell waiting streams, a few times a second (`notices.rs`).
+//! *cancels* stops what nobody wants any more (`cancels.rs`); *notices* tell waiting streams, a few times a second (`notices.rs`). Of many workers one does the rounds of upkeep and sweep for all (`rounds.rs`).
 #![forbid(unsafe_code)]
 
 mod cancels;
@@ -16,6 +16,7 @@ mod leases;
 mod notices;
 mod quarantine;
 mod rest;
+mod rounds;
 mod settle;
 mod slice;
 mod solver_thread;

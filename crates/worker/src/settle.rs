@@ -123,6 +123,7 @@ impl Lane {
                 false
             }
             (false, false) => {
+                self.shared.leases.lost(key);
                 tracing::warn!(
                     batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, lease.attempt = key.attempt, worker.id = %worker,
                     "a late completion was refused: the lease was lost, the work is thrown away"
@@ -185,6 +186,7 @@ impl Lane {
         let released = tokio::time::timeout(GIVE_BACK_MAX, shared.store.release(shared.id, &[key])).await;
         match released {
             Ok(Ok(0)) => {
+                shared.leases.lost(key);
                 tracing::warn!(
                     batch.id = key.batch_id, job.lo = key.lo, job.hi = key.hi, lease.attempt = key.attempt, worker.id = %shared.id,
                     "a lease was lost before anything of it was done"

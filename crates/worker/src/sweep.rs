@@ -1,14 +1,17 @@
 //! Removing what nobody wants any more: the jobs of cancelled batches, batches that have expired or were forgotten open, the rows of deleted ones. Apart from
-//! upkeep, which must not wait for it.
+//! upkeep, which must not wait for it; likewise by one worker for all.
 
 use std::{sync::Arc, time::Duration};
 
-use store::{Error, Purged};
+use store::{Error, Purged, Round};
 
-use crate::{Shared, days::Days, told::Told};
+use crate::{
+    Shared,
+    days::Days,
+    rounds::{INTERVAL_OWN, Next, Rounds},
+    told::Told,
+};
 
-/// How often each worker looks.
-const INTERVAL: Duration = Duration::from_secs(1);
 /// Cancelled batches looked after in one round.
 const CANCELLING_MAX: usize = 100;
 /// An open batch to which nothing was appended for so long is cancelled.
@@ -27,8 +30,11 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     let mut days = Days::default();
     // What was told of each part.
     let mut told: [Told; 4] = Default::default();
+    let mut rounds = Rounds::new(shared.waker.overhear(), shared.id, INTERVAL_OWN);
     loop {
-        tokio::time::sleep(INTERVAL).await;
+        if rounds.next(|round| round == Round::Sweep).await != Next::Own {
+            continue;
+        }
         // What fails does not keep the rest from being done.
         let failures = [
             idle(&shared).await.err(),
@@ -36,6 +42,12 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             remove(&shared).await.err(),
             days.round(&shared.durable).await.err(),
         ];
+        if failures.iter().all(Option::is_none)
+            && let Err(error) = shared.store.notify_round(shared.id, Round::Sweep).await
+        {
+            tracing::debug!(%error, "a round could not be told; others do theirs");
+        }
+        rounds.done(INTERVAL_OWN);
         for (told, failure) in told.iter_mut().zip(failures) {
             told.tell("removing what nobody wants failed; trying again", failure);
         }
