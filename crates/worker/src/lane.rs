@@ -2,26 +2,20 @@
 
 use std::{sync::Arc, time::Duration};
 
-use store::{Job, JobKey, Rest};
+use store::{Job, JobKey, Rest, Wakes};
 use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
     Shared,
+    idle::Idle,
     leases::Held,
     rest,
     slice::Slice,
     solver_thread::{Answer, SolverThread},
 };
 
-/// An idle lane looks again after this, whatever notifications say.
-const IDLE_POLL: Duration = Duration::from_secs(1);
 /// Pause after a failure of the database.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-/// Lanes that came too late for what they were woken for wait up to this before they look the next time, twice as long each time: of a thousand idle ones not all
-/// run for each job.
-const LATE_PAUSE_MIN: Duration = Duration::from_millis(2);
-/// But not longer than this.
-const LATE_PAUSE_MAX: Duration = Duration::from_millis(128);
 /// A job is claimed ahead of its time only while jobs take less than this, so that it does not wait here while others are idle.
 const AHEAD_JOB_MAX: Duration = Duration::from_millis(25);
 /// And it is given back when the one before it has taken this long.
@@ -65,6 +59,15 @@ pub(crate) struct Running<'a> {
 /// The thread of a lane is gone, by a fault of the program.
 pub(crate) struct Gone;
 
+/// What a lane did between two pauses.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Worked {
+    /// Jobs that it has solved, or slices of them.
+    pub(crate) jobs: u32,
+    /// It has looked for more and found none.
+    pub(crate) is_dry: bool,
+}
+
 /// What the puzzles of a slice took, and what they were taken to cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Price {
@@ -83,7 +86,7 @@ impl Lane {
     pub(crate) async fn run(self) {
         let shared = &self.shared;
         let mut wakes = if self.kind == Kind::Long { shared.waker.long_jobs() } else { shared.waker.jobs() };
-        let mut late_pause = Duration::ZERO;
+        let mut idle = Idle::RESTED;
         while !shared.is_stopping() {
             // Not while a blamed job has the process for itself.
             let together = tokio::select! {
@@ -93,23 +96,20 @@ impl Lane {
             wakes.arm();
             match self.claim().await {
                 Ok(Some(job)) => {
-                    late_pause = Duration::ZERO;
-                    if self.work(job).await.is_err() {
+                    let Ok(worked) = self.work(job).await else {
                         tracing::error!(worker.id = %shared.id, "a solver thread is gone");
                         return;
+                    };
+                    drop(together);
+                    idle = idle.after(worked);
+                    // It has looked already. What it was called for since its last claim is kept, so nothing is missed.
+                    if worked.is_dry {
+                        self.rest(&mut idle, &mut wakes).await;
                     }
                 }
                 Ok(None) => {
                     drop(together);
-                    tokio::select! {
-                        woken = wakes.wait(IDLE_POLL) => if woken {
-                            wakes.pause(late_pause).await;
-                            late_pause = (late_pause * 2).clamp(LATE_PAUSE_MIN, LATE_PAUSE_MAX);
-                        } else {
-                            late_pause = Duration::ZERO;
-                        },
-                        () = shared.stopping() => {}
-                    }
+                    self.rest(&mut idle, &mut wakes).await;
                 }
                 Err(error) => {
                     drop(together);
@@ -123,10 +123,18 @@ impl Lane {
         }
     }
 
+    /// Until it is time to look, or the worker is stopping.
+    async fn rest(&self, idle: &mut Idle, wakes: &mut Wakes) {
+        tokio::select! {
+            () = idle.wait(wakes) => {}
+            () = self.shared.stopping() => {}
+        }
+    }
+
     async fn claim(&self) -> Result<Option<Job>, store::Error> {
-        let Shared { store, id, config, .. } = &*self.shared;
+        let Shared { store, turns, id, config, .. } = &*self.shared;
         match self.kind {
-            Kind::Short => Ok(store.claim(*id, 1, config.lease).await?.pop()),
+            Kind::Short => Ok(turns.claim(*id, 1, config.lease).await?.pop()),
             Kind::Long => store.claim_long(*id, config.lease).await,
             Kind::Blamed => store.claim_blamed(*id, config.lease).await,
         }
@@ -136,8 +144,9 @@ impl Lane {
     ///
     /// # Errors
     /// [`Gone`].
-    pub(crate) async fn work(&self, first: Job) -> Result<(), Gone> {
-        let Some(first) = self.wanted(self.hold(first)).await else { return Ok(()) };
+    pub(crate) async fn work(&self, first: Job) -> Result<Worked, Gone> {
+        let mut worked = Worked::default();
+        let Some(first) = self.wanted(self.hold(first)).await else { return Ok(worked) };
         let mut running = self.begin(first).await?;
         let mut ahead: Option<Waiting<'_>> = None;
         loop {
@@ -146,6 +155,7 @@ impl Lane {
                 self.give_back_ahead(&mut ahead).await;
                 return Err(Gone);
             };
+            worked.jobs += 1;
             let goes_on = self.kind == Kind::Short && self.shared.may_go_on();
             if !goes_on {
                 self.give_back_ahead(&mut ahead).await;
@@ -158,7 +168,9 @@ impl Lane {
             let claim = usize::from(goes_on) * (usize::from(next.is_none()) + usize::from(is_quick));
             let mut claimed = self.settle(running, answer, claim).await.into_iter();
             if next.is_none() {
-                let Some(waiting) = claimed.next() else { return Ok(()) };
+                let Some(waiting) = claimed.next() else {
+                    return Ok(Worked { is_dry: goes_on, ..worked });
+                };
                 if let Some(waiting) = self.wanted(waiting).await {
                     next = Some(self.begin(waiting).await?);
                 }
@@ -168,7 +180,7 @@ impl Lane {
             }
             let Some(next) = next else {
                 self.give_back_ahead(&mut ahead).await;
-                return Ok(());
+                return Ok(worked);
             };
             running = next;
         }
@@ -267,7 +279,7 @@ impl Lane {
     }
 
     /// How the rest of a job goes back.
-    pub(crate) fn rest(&self, running: &Running<'_>, mid: u64, spent: Duration) -> Rest {
+    pub(crate) fn rest_of(&self, running: &Running<'_>, mid: u64, spent: Duration) -> Rest {
         let key = running.key;
         if mid == key.hi || self.kind == Kind::Blamed {
             return Rest::default();

@@ -3,7 +3,8 @@
 //! Who does what: one *lane* a solver thread claims and hands over (`lane.rs`) and settles what came of it (`settle.rs`); the *heartbeat* prolongs leases from a thread
 //! and a connection of its own, so that neither solving nor a slow statement can starve it (`heartbeat.rs`); *upkeep* puts back what
 //! dead workers held and ends batches (`upkeep.rs`); *sweep* removes what was cancelled or deleted or has expired (`sweep.rs`, `days.rs`); *quarantine* has jobs over which workers have died run alone (`quarantine.rs`);
-//! *cancels* stops what nobody wants any more (`cancels.rs`); *notices* tell waiting streams, a few times a second (`notices.rs`). Of many workers one does the rounds of upkeep and sweep for all (`rounds.rs`).
+//! *cancels* stops what nobody wants any more (`cancels.rs`); *notices* tell waiting streams, a few times a second (`notices.rs`). Of many workers one does the rounds of upkeep and sweep for all (`rounds.rs`); *idle* says when a lane without work
+//! looks again (`idle.rs`).
 #![forbid(unsafe_code)]
 
 mod cancels;
@@ -11,6 +12,7 @@ mod days;
 mod heartbeat;
 #[cfg(debug_assertions)]
 mod hooks;
+mod idle;
 mod lane;
 mod leases;
 mod notices;
@@ -47,7 +49,7 @@ use crate::{
     solver_thread::SolverThread,
 };
 
-/// Connections beyond one a lane: the listener, the notices and the look for cancels.
+/// Connections beyond one a lane for what lanes do beside turns: the listener, the notices and the look for cancels.
 const CONNECTIONS_EXTRA: u32 = 3;
 /// Jobs of a cancelled batch that one statement drops.
 const DROPPED_MAX: u32 = 10_000;
@@ -88,6 +90,7 @@ pub struct Worker {
     config: Config,
     id: WorkerId,
     store: Store,
+    turns: Store,
     durable: Store,
 }
 
@@ -104,6 +107,8 @@ pub(crate) struct Shared {
     pub(crate) id: WorkerId,
     /// Commits are reported at once: a job whose result a crash loses is still in place.
     pub(crate) store: Store,
+    /// The same, for the turns of the short lanes alone, a connection each: planning their statement takes a connection more than a hundred runs of it do.
+    pub(crate) turns: Store,
     /// Commits are reported when they are on disk: for the end of a batch.
     pub(crate) durable: Store,
     pub(crate) waker: Waker,
@@ -132,10 +137,11 @@ impl Worker {
         };
         let durable = Store::connect(&connect(DURABLE_CONNECTIONS, Durability::Synchronous)).await?;
         durable.migrate().await?;
-        let connections =
-            u32::try_from(lanes(config.threads).count()).unwrap_or(u32::MAX) + CONNECTIONS_EXTRA;
+        let turns = Store::connect(&connect(config.threads, Durability::Asynchronous)).await?;
+        let others = lanes(config.threads).filter(|kind| *kind != Kind::Short).count();
+        let connections = u32::try_from(others).unwrap_or(u32::MAX) + CONNECTIONS_EXTRA;
         let store = Store::connect(&connect(connections, Durability::Asynchronous)).await?;
-        Ok(Self { config, id: WorkerId::fresh(), store, durable })
+        Ok(Self { config, id: WorkerId::fresh(), store, turns, durable })
     }
 
     /// This start's identity: what the database shows as a job's owner.
@@ -149,7 +155,7 @@ impl Worker {
     /// # Errors
     /// [`WorkError`]: a part of the worker has ended by itself, and the others were stopped.
     pub async fn run(self, stop: impl Future<Output = Stop>) -> Result<(), WorkError> {
-        let Self { config, id, store, durable } = self;
+        let Self { config, id, store, turns, durable } = self;
         let mut threads = Vec::new();
         for (number, kind) in (0..).zip(lanes(config.threads)) {
             let thread = SolverThread::start(number, config.width).map_err(WorkError::Thread)?;
@@ -166,6 +172,7 @@ impl Worker {
             config,
             id,
             store,
+            turns,
             durable,
             room: RwLock::new(()),
             is_alone_wanted: AtomicBool::new(false),

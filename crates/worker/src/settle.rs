@@ -33,7 +33,7 @@ impl Lane {
         let key = running.key;
         let jobs = match answer.solved {
             Ok(Some(completion)) => {
-                let rest = self.rest(&running, completion.mid, answer.spent);
+                let rest = self.rest_of(&running, completion.mid, answer.spent);
                 let price = Price { spent: answer.spent, charged: running.cost };
                 self.complete(Done { key, completion, rest }, price, claim).await
             }
@@ -60,7 +60,7 @@ impl Lane {
         if claim == 0 {
             return Vec::new();
         }
-        match shared.store.claim(shared.id, claim, shared.config.lease).await {
+        match shared.turns.claim(shared.id, claim, shared.config.lease).await {
             Ok(jobs) => jobs.into_iter().map(|job| self.hold(job)).collect(),
             Err(error) => {
                 tracing::warn!(worker.id = %shared.id, %error, "cannot claim; trying again");
@@ -75,7 +75,7 @@ impl Lane {
         let (key, counts) = (done.key, done.completion.counts);
         // What says that a puzzle has no answer is for good, so it waits for the disk.
         let for_good = counts.undecided + counts.failed > 0;
-        let store = if for_good { &shared.durable } else { &shared.store };
+        let store = if for_good { &shared.durable } else { &shared.turns };
         let turn = Turn { done: Some(&done), claim };
         let give_up = Instant::now() + KEPT_MAX;
         let mut is_repeat = false;
