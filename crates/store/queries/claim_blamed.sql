@@ -1,4 +1,4 @@
--- The claim of turn.sql for the jobs that a death is blamed on. Not one statement for both: a plan that does not know which are wanted can use neither index. They run out of
+-- As claim.sql, for the jobs that a death is blamed on. Not one statement for both: a plan that does not know which are wanted can use neither index. They run out of
 -- turn, so the clock stays.
 -- $1 jobs at the most, $2 worker, $3 lease in seconds.
 with first_ready as materialized (

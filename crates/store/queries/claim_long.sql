@@ -1,4 +1,4 @@
--- The claim of turn.sql for the jobs that may take long, which have lanes and a clock of their own.
+-- As claim.sql, for the jobs that may take long, which have lanes and a clock of their own.
 -- $1 jobs at the most, $2 worker, $3 lease in seconds, $4 how far the clock goes by a job at the most.
 with first_ready as materialized (
     select batch_id, lo

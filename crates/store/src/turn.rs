@@ -1,9 +1,9 @@
-//! A worker's turn: what is done of a job is stored, further ones are claimed, in one statement.
+//! A worker's turn: what is done of jobs is stored, further ones are claimed, in one statement.
 
 use std::time::Duration;
 
 use crate::{
-    Completion, Error, Job, JobKey, Piece, Store, WorkerId,
+    Completion, Error, Job, JobKey, Store, WorkerId,
     batches::{signed, unsigned},
     pieces::PieceRow,
     shares::{CLOCK_SLACK, CLOCK_STEP_MAX},
@@ -34,22 +34,22 @@ pub struct Rest {
     pub puzzle_cost: Duration,
 }
 
-/// What one statement does for a worker; each part may be left out.
+/// What a worker has done and wants to do; each part may be left out.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Turn<'a> {
-    /// Stored, if the lease is still held.
-    pub done: Option<&'a Done>,
+    /// Stored, as far as their leases are still held: at most 32 jobs.
+    pub done: &'a [Done],
     /// Jobs to claim, at most 32: ready ones that no death is blamed on and that do not take long. From then on they are blamed if their owner dies.
     pub claim: usize,
 }
 
 /// What came of a turn.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Turned {
-    /// What was done is stored; otherwise its lease was lost: throw the work away.
-    pub is_stored: bool,
-    /// It was a whole job, and maybe the last one of its batch: see whether that has ended ([`Store::finish`]).
-    pub may_be_last: bool,
+    /// The leases under which work was stored. The others were lost: throw their work away.
+    pub stored: Vec<JobKey>,
+    /// Batches of which these jobs may have been the last: see whether they have ended ([`Store::finish`]).
+    pub maybe_ended: Vec<i64>,
     /// Claimed, in the queue's order.
     pub jobs: Vec<Job>,
 }
@@ -105,59 +105,77 @@ fn jobs(mut rows: Vec<ClaimRow>) -> Result<Vec<Job>, Error> {
     Ok(jobs)
 }
 
-/// The columns of what is done, for the statement; all of them null if nothing is.
+/// What is done of jobs, in columns for complete.sql: a row a job, and a row a piece.
 #[derive(Default)]
 struct Columns<'a> {
-    key: Option<JobKey>,
-    mid: Option<i64>,
-    counts: [Option<i32>; 8],
-    placements: Option<i64>,
-    numbers: Vec<i16>,
+    keys: Vec<JobKey>,
+    batch_ids: Vec<i64>,
     los: Vec<i64>,
     his: Vec<i64>,
+    attempts: Vec<i32>,
+    counts: [Vec<i32>; 8],
+    placements: Vec<i64>,
+    /// Which of the jobs each piece is of, from 1.
+    piece_jobs: Vec<i64>,
+    pieces: Pieces<'a>,
     format: Option<i16>,
-    data: Vec<&'a [u8]>,
-    first_end: Option<i64>,
-    rest_los: Vec<i64>,
-    rest_his: Vec<i64>,
-    excess: i64,
-    puzzle_cost: i64,
 }
 
 impl<'a> Columns<'a> {
-    fn of(done: &'a Done) -> Self {
-        let Done { key, completion, rest } = done;
-        let Completion { mid, counts, format, pieces } = completion;
-        let column = |of: fn(&Piece) -> u64| pieces.iter().map(|piece| signed(of(piece))).collect();
-        let whole = [key.hi];
-        let ends = if rest.ends.is_empty() { &whole[..] } else { &rest.ends };
-        Self {
-            key: Some(*key),
-            mid: Some(signed(*mid)),
-            counts: [
-                counts.unique,
-                counts.multiple,
-                counts.no_solution,
-                counts.invalid,
-                counts.undecided,
-                counts.failed,
-                counts.cancelled,
-                counts.over_limit,
-            ]
-            .map(Some),
-            placements: Some(signed(counts.placements)),
-            numbers: (0_i16..).take(pieces.len()).collect(),
-            los: column(|piece| piece.lo),
-            his: column(|piece| piece.hi),
-            format: Some(*format),
-            data: pieces.iter().map(|piece| &*piece.data).collect(),
-            first_end: ends.first().copied().map(signed),
-            rest_los: ends.iter().copied().map(signed).take(ends.len() - 1).collect(),
-            rest_his: ends.iter().copied().map(signed).skip(1).collect(),
-            excess: nanoseconds(rest.excess),
-            puzzle_cost: nanoseconds(rest.puzzle_cost),
+    fn of(done: impl Iterator<Item = &'a Done>) -> Self {
+        let mut columns = Self::default();
+        for (number, Done { key, completion, .. }) in (1..).zip(done) {
+            columns.keys.push(*key);
+            columns.batch_ids.push(key.batch_id);
+            columns.los.push(signed(key.lo));
+            columns.his.push(signed(key.hi));
+            columns.attempts.push(key.attempt);
+            for (column, count) in columns.counts.iter_mut().zip(counts(completion)) {
+                column.push(count);
+            }
+            columns.placements.push(signed(completion.counts.placements));
+            columns.pieces.add(completion);
+            columns.piece_jobs.resize(columns.pieces.data.len(), number);
+            columns.format = Some(completion.format);
+        }
+        columns
+    }
+}
+
+/// Pieces of verdicts in columns.
+#[derive(Default)]
+struct Pieces<'a> {
+    numbers: Vec<i16>,
+    los: Vec<i64>,
+    his: Vec<i64>,
+    data: Vec<&'a [u8]>,
+}
+
+impl<'a> Pieces<'a> {
+    /// Adds those of a job, which are numbered from 0.
+    fn add(&mut self, completion: &'a Completion) {
+        for (number, piece) in (0_i16..).zip(&completion.pieces) {
+            self.numbers.push(number);
+            self.los.push(signed(piece.lo));
+            self.his.push(signed(piece.hi));
+            self.data.push(&piece.data);
         }
     }
+}
+
+/// In the order of the statements.
+fn counts(completion: &Completion) -> [i32; 8] {
+    let counts = completion.counts;
+    [
+        counts.unique,
+        counts.multiple,
+        counts.no_solution,
+        counts.invalid,
+        counts.undecided,
+        counts.failed,
+        counts.cancelled,
+        counts.over_limit,
+    ]
 }
 
 fn nanoseconds(time: Duration) -> i64 {
@@ -168,25 +186,53 @@ fn count(jobs: usize) -> i64 {
     i64::try_from(jobs.min(CLAIMED_MAX)).unwrap_or(i64::MAX)
 }
 
+impl Done {
+    fn is_whole(&self) -> bool {
+        self.completion.mid == self.key.hi
+    }
+}
+
 impl Store {
-    /// Takes a worker's turn, by `queries/turn.sql`: all of it or, by an error, maybe nothing. It may be repeated: what was stored already is then told as lost, and
-    /// what was claimed for nobody runs out.
+    /// Takes a worker's turn: one statement that stores what is done of whole jobs and claims further ones, and one more for each job of which something is left,
+    /// which goes back to the queue with it. An error says nothing of what was stored. It may be repeated: what was stored already is then told as lost, and what was
+    /// claimed for nobody runs out.
     ///
     /// # Errors
     /// [`Error::Database`].
     pub async fn turn(&self, worker: WorkerId, lease: Duration, turn: &Turn<'_>) -> Result<Turned, Error> {
-        let done = turn.done.map(Columns::of).unwrap_or_default();
-        let key = done.key;
-        let [unique, multiple, no_solution, invalid, undecided, failed, cancelled, over_limit] = done.counts;
+        let mut stored = Vec::new();
+        for done in turn.done.iter().filter(|done| !done.is_whole()) {
+            if self.put_back(worker, done).await? {
+                stored.push(done.key);
+            }
+        }
+        let columns = Columns::of(turn.done.iter().filter(|done| done.is_whole()));
+        let mut turned = match (columns.format, turn.claim) {
+            (None, 0) => Turned::default(),
+            (None, claim) => Turned { jobs: self.claim(worker, claim, lease).await?, ..Turned::default() },
+            (Some(format), claim) => self.complete_whole(worker, lease, columns, format, claim).await?,
+        };
+        turned.stored.append(&mut stored);
+        Ok(turned)
+    }
+
+    async fn complete_whole(
+        &self,
+        worker: WorkerId,
+        lease: Duration,
+        done: Columns<'_>,
+        format: i16,
+        claim: usize,
+    ) -> Result<Turned, Error> {
+        let [unique, multiple, no_solution, invalid, undecided, failed, cancelled, over_limit] = &done.counts;
         let rows = sqlx::query_file!(
-            "queries/turn.sql",
+            "queries/complete.sql",
             worker.0,
             lease.as_secs_f64(),
-            key.map(|key| key.batch_id),
-            key.map(|key| signed(key.lo)),
-            key.map(|key| signed(key.hi)),
-            key.map(|key| key.attempt),
-            done.mid,
+            &done.batch_ids,
+            &done.los,
+            &done.his,
+            &done.attempts,
             unique,
             multiple,
             no_solution,
@@ -195,25 +241,24 @@ impl Store {
             failed,
             cancelled,
             over_limit,
-            done.placements,
-            &done.numbers,
-            &done.los,
-            &done.his,
-            done.format,
-            &done.data as _,
-            done.first_end,
-            &done.rest_los,
-            &done.rest_his,
-            done.excess,
-            done.puzzle_cost,
-            count(turn.claim),
+            &done.placements,
+            &done.piece_jobs,
+            &done.pieces.numbers,
+            &done.pieces.los,
+            &done.pieces.his,
+            format,
+            &done.pieces.data as _,
+            count(claim),
             CLOCK_SLACK,
             CLOCK_STEP_MAX,
         )
         .fetch_all(&self.pool)
         .await?;
-        let (is_stored, may_be_last) =
-            rows.first().map_or((false, false), |row| (row.held == 1, row.may_be_last));
+        let (stored, maybe_ended) = rows.first().map_or((&[][..], &[][..]), |row| {
+            (row.stored.as_deref().unwrap_or_default(), row.maybe_ended.as_deref().unwrap_or_default())
+        });
+        let stored = stored.iter().map(|number| done.keys.get(usize::try_from(*number - 1).ok()?).copied());
+        let (stored, maybe_ended) = (stored.flatten().collect(), maybe_ended.to_vec());
         let claimed = rows.into_iter().filter_map(|row| {
             Some(ClaimRow {
                 batch_id: row.batch_id?,
@@ -230,7 +275,49 @@ impl Store {
                 data: row.data,
             })
         });
-        Ok(Turned { is_stored, may_be_last, jobs: jobs(claimed.collect())? })
+        Ok(Turned { stored, maybe_ended, jobs: jobs(claimed.collect())? })
+    }
+
+    /// Stores what is done of a job and gives the rest back; returns whether its lease was still held.
+    async fn put_back(&self, worker: WorkerId, Done { key, completion, rest }: &Done) -> Result<bool, Error> {
+        let [unique, multiple, no_solution, invalid, undecided, failed, cancelled, over_limit] =
+            counts(completion);
+        let mut pieces = Pieces::default();
+        pieces.add(completion);
+        let whole = [key.hi];
+        let ends = if rest.ends.is_empty() { &whole[..] } else { &rest.ends };
+        let ends: Vec<i64> = ends.iter().copied().map(signed).collect();
+        let row = sqlx::query_file!(
+            "queries/put_back.sql",
+            worker.0,
+            key.batch_id,
+            signed(key.lo),
+            signed(key.hi),
+            key.attempt,
+            signed(completion.mid),
+            unique,
+            multiple,
+            no_solution,
+            invalid,
+            undecided,
+            failed,
+            cancelled,
+            over_limit,
+            signed(completion.counts.placements),
+            &pieces.numbers,
+            &pieces.los,
+            &pieces.his,
+            completion.format,
+            &pieces.data as _,
+            ends[0],
+            &ends[..ends.len() - 1],
+            &ends[1..],
+            nanoseconds(rest.excess),
+            nanoseconds(rest.puzzle_cost),
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(row.is_some())
     }
 
     /// Leases up to `jobs_max` ready jobs (32 at the most) that no death is blamed on and that do not take long.
@@ -238,8 +325,18 @@ impl Store {
     /// # Errors
     /// [`Error::Database`].
     pub async fn claim(&self, worker: WorkerId, jobs_max: usize, lease: Duration) -> Result<Vec<Job>, Error> {
-        let turn = Turn { claim: jobs_max, ..Turn::default() };
-        Ok(self.turn(worker, lease, &turn).await?.jobs)
+        let rows = sqlx::query_file_as!(
+            ClaimRow,
+            "queries/claim.sql",
+            worker.0,
+            lease.as_secs_f64(),
+            count(jobs_max),
+            CLOCK_SLACK,
+            CLOCK_STEP_MAX,
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        jobs(rows)
     }
 
     /// Leases a ready job that may take long.
@@ -302,9 +399,8 @@ impl Store {
     /// # Errors
     /// [`Error::LeaseLost`]: nothing was changed, throw the verdicts away. [`Error::Database`].
     pub async fn complete(&self, worker: WorkerId, key: JobKey, completion: Completion) -> Result<(), Error> {
-        let done = Done { key, completion, rest: Rest::default() };
-        let turn = Turn { done: Some(&done), ..Turn::default() };
-        let turned = self.turn(worker, Duration::ZERO, &turn).await?;
-        if turned.is_stored { Ok(()) } else { Err(Error::LeaseLost) }
+        let done = [Done { key, completion, rest: Rest::default() }];
+        let turned = self.turn(worker, Duration::ZERO, &Turn { done: &done, claim: 0 }).await?;
+        if turned.stored.is_empty() { Err(Error::LeaseLost) } else { Ok(()) }
     }
 }

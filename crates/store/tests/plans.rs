@@ -20,9 +20,10 @@ fn plan(database: &Database, sql: &str, types: &str) -> String {
     database.query(&script).join("\n")
 }
 
-const TURN: &str = include_str!("../queries/turn.sql");
-const TURN_TYPES: &str = "uuid, float8, bigint, bigint, bigint, integer, bigint, integer, integer, integer, integer, integer, integer, \
-    integer, integer, bigint, smallint[], bigint[], bigint[], smallint, bytea[], bigint, bigint[], bigint[], bigint, bigint, bigint, bigint, bigint";
+const COMPLETE_TYPES: &str = "uuid, float8, bigint[], bigint[], bigint[], integer[], integer[], integer[], integer[], integer[], integer[], integer[], \
+    integer[], integer[], bigint[], bigint[], smallint[], bigint[], bigint[], smallint, bytea[], bigint, bigint, bigint";
+const PUT_BACK_TYPES: &str = "uuid, bigint, bigint, bigint, integer, bigint, integer, integer, integer, integer, integer, integer, integer, integer, bigint, \
+    smallint[], bigint[], bigint[], smallint, bytea[], bigint, bigint[], bigint[], bigint, bigint";
 const APPEND_TYPES: &str = "bigint, bigint, bigint, bigint[], bigint[], bigint[], smallint[], bigint[], bigint[], smallint, bytea[], \
     bigint, bigint, bigint";
 /// Whether a plan sorts about as many rows as there are jobs.
@@ -39,8 +40,15 @@ fn sorts_all(plan: &str) -> bool {
 
 const EXPIRE: &str = include_str!("../queries/expire.sql");
 /// Each of them with the types of its parameters and the indexes that it must use.
-const HOT: [(&str, &str, &[&str]); 15] = [
-    (TURN, TURN_TYPES, &["job_ready", "job_pkey"]),
+const HOT: [(&str, &str, &[&str]); 18] = [
+    (
+        include_str!("../queries/claim.sql"),
+        "uuid, float8, bigint, bigint, bigint",
+        &["job_ready", "job_pkey"],
+    ),
+    (include_str!("../queries/complete.sql"), COMPLETE_TYPES, &["job_ready", "job_pkey"]),
+    (include_str!("../queries/put_back.sql"), PUT_BACK_TYPES, &["job_pkey"]),
+    (include_str!("../queries/heartbeat.sql"), "uuid, float8, bigint[], bigint[], integer[]", &["job_pkey"]),
     (
         include_str!("../queries/append.sql"),
         APPEND_TYPES,

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use common::{FORMAT, LEASE, chunk, completion, store};
 use e2e::Database;
-use store::{Batch, Created, Done, Job, NewBatch, PUZZLE_COST_MIN, Rest, Store, Turn, WorkerId};
+use store::{Batch, Created, Done, Job, NewBatch, PUZZLE_COST_MIN, Rest, Store, Turn, Turned, WorkerId};
 
 mod common;
 
@@ -71,8 +71,8 @@ async fn work(
         let rest =
             Rest { ends: vec![], excess: spent.saturating_sub(job.puzzle_cost * puzzles), puzzle_cost: cost };
         let done = Done { key, completion: completion(mid, i32::try_from(puzzles).unwrap()), rest };
-        let turn = Turn { done: Some(&done), ..Turn::default() };
-        assert!(store.turn(worker, LEASE, &turn).await.unwrap().is_stored);
+        let turned = store.turn(worker, LEASE, &Turn { done: &[done], claim: 0 }).await.unwrap();
+        assert_eq!(turned.stored, [key]);
         // No time passes here; there it would.
         database.execute("update batch set priced_at = null where priced_at is not null");
         store.reprice(key.batch_id, cost).await.unwrap();
@@ -299,9 +299,8 @@ async fn what_is_put_back_pays_for_its_slice_and_spreads() {
         puzzle_cost: Duration::from_millis(60),
     };
     let done = Done { key, completion: completion(4, 4), rest };
-    let turned = store.turn(worker, LEASE, &Turn { done: Some(&done), claim: 4 }).await.unwrap();
-    assert!(turned.is_stored && !turned.may_be_last);
-    assert_eq!(turned.jobs, [], "what is put back is for the next claim");
+    let turned = store.turn(worker, LEASE, &Turn { done: &[done], claim: 0 }).await.unwrap();
+    assert_eq!(turned, Turned { stored: vec![key], ..Turned::default() });
     let later = |ms: i64| (before + ms * 1_000_000).to_string();
     assert_eq!(
         database.query("select lo, hi, attempt, lease_until is null, tag, cost from job order by lo"),

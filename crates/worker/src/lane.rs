@@ -1,8 +1,9 @@
-//! One lane: claims jobs, has them solved, stores what came of them. While one is solved the next is here already.
+//! One lane: claims jobs, has them solved, stores what came of them. While one is solved the next are here already, and several are stored and claimed at once
+//! while they take little.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
-use store::{Job, JobKey, Rest, Wakes};
+use store::{Completion, Job, JobKey, Rest, Wakes};
 use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
@@ -18,8 +19,12 @@ use crate::{
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// A job is claimed ahead of its time only while jobs take less than this, so that it does not wait here while others are idle.
 const AHEAD_JOB_MAX: Duration = Duration::from_millis(25);
-/// And it is given back when the one before it has taken this long.
+/// And it is given back when the one before it has taken this long; what is done is stored then at the latest.
 const AHEAD_WAIT_MAX: Duration = Duration::from_millis(50);
+/// So many jobs are claimed, and stored, at once as take about this long; what a statement costs is then shared by them.
+const AT_ONCE: Duration = Duration::from_millis(8);
+/// But no more than this: they are solved by nobody else meanwhile.
+const AT_ONCE_MAX: usize = 4;
 
 /// What a lane is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +59,21 @@ pub(crate) struct Running<'a> {
     slice: Arc<Slice>,
     began: Instant,
     answer: oneshot::Receiver<Answer>,
+}
+
+/// A job whose slice has ended, not stored yet.
+pub(crate) struct Ended<'a> {
+    pub(crate) job: Running<'a>,
+    pub(crate) answer: Answer,
+}
+
+/// What a lane holds beside the job that is being solved.
+#[derive(Default)]
+struct Hand<'a> {
+    /// To be begun, in this order.
+    ahead: VecDeque<Waiting<'a>>,
+    /// To be stored.
+    done: Vec<Ended<'a>>,
 }
 
 /// The thread of a lane is gone, by a fault of the program.
@@ -148,40 +168,40 @@ impl Lane {
         let mut worked = Worked::default();
         let Some(first) = self.wanted(self.hold(first)).await else { return Ok(worked) };
         let mut running = self.begin(first).await?;
-        let mut ahead: Option<Waiting<'_>> = None;
+        let mut hand = Hand::default();
         loop {
-            let Ok(answer) = self.solved(&mut running, &mut ahead).await else {
+            let Ok(answer) = self.solved(&mut running, &mut hand).await else {
                 self.give_back(running.key).await;
-                self.give_back_ahead(&mut ahead).await;
+                self.clear(&mut hand).await;
                 return Err(Gone);
             };
             worked.jobs += 1;
             let goes_on = self.kind == Kind::Short && self.shared.may_go_on();
             if !goes_on {
-                self.give_back_ahead(&mut ahead).await;
+                self.give_back_ahead(&mut hand).await;
             }
-            let is_quick = answer.spent < AHEAD_JOB_MAX;
-            let mut next = match ahead.take() {
+            let mut next = match hand.ahead.pop_front() {
                 Some(waiting) => Some(self.begin(waiting).await?),
                 None => None,
             };
-            let claim = usize::from(goes_on) * (usize::from(next.is_none()) + usize::from(is_quick));
-            let mut claimed = self.settle(running, answer, claim).await.into_iter();
-            if next.is_none() {
-                let Some(waiting) = claimed.next() else {
-                    return Ok(Worked { is_dry: goes_on, ..worked });
-                };
-                if let Some(waiting) = self.wanted(waiting).await {
+            let at_once = at_once(answer.spent);
+            let ended = Ended { job: running, answer };
+            let may_wait = ended.may_wait();
+            hand.done.push(ended);
+            // Not before there is little left to do while it is stored.
+            if next.is_none() || !may_wait || hand.ahead.len() * 2 < at_once {
+                let claim = usize::from(goes_on) * (usize::from(next.is_none()) + at_once);
+                for waiting in self.settle(mem::take(&mut hand.done), claim).await {
+                    hand.ahead.extend(self.wanted(waiting).await);
+                }
+                if next.is_none() {
+                    let Some(waiting) = hand.ahead.pop_front() else {
+                        return Ok(Worked { is_dry: goes_on, ..worked });
+                    };
                     next = Some(self.begin(waiting).await?);
                 }
             }
-            if let Some(waiting) = claimed.next() {
-                ahead = self.wanted(waiting).await;
-            }
-            let Some(next) = next else {
-                self.give_back_ahead(&mut ahead).await;
-                return Ok(worked);
-            };
+            let Some(next) = next else { return Ok(worked) };
             running = next;
         }
     }
@@ -221,12 +241,8 @@ impl Lane {
         Ok(Running { key, held, cost, slice, began: Instant::now(), answer })
     }
 
-    /// Waits for the end of a slice. A job that waits behind it is given back if that takes long.
-    async fn solved<'a>(
-        &'a self,
-        running: &mut Running<'a>,
-        ahead: &mut Option<Waiting<'_>>,
-    ) -> Result<Answer, Gone> {
+    /// Waits for the end of a slice. What is held beside it is stored or given back if that takes long.
+    async fn solved<'a>(&'a self, running: &mut Running<'a>, hand: &mut Hand<'_>) -> Result<Answer, Gone> {
         let slice = self.shared.config.slice;
         for (after, step) in [(AHEAD_WAIT_MAX, Step::Alone), (slice, Step::End), (slice * 2, Step::Cut)] {
             tokio::select! {
@@ -235,7 +251,7 @@ impl Lane {
                 () = self.shared.stopping(), if step == Step::Alone => {}
             }
             match step {
-                Step::Alone => self.give_back_ahead(ahead).await,
+                Step::Alone => self.clear(hand).await,
                 Step::End => running.slice.end(),
                 Step::Cut => {
                     if !running.slice.cut() {
@@ -293,11 +309,41 @@ impl Lane {
         rest
     }
 
-    async fn give_back_ahead(&self, ahead: &mut Option<Waiting<'_>>) {
-        if let Some(waiting) = ahead.take() {
+    /// Stores what is done and gives back what is not begun.
+    async fn clear(&self, hand: &mut Hand<'_>) {
+        self.give_back_ahead(hand).await;
+        if !hand.done.is_empty() {
+            self.settle(mem::take(&mut hand.done), 0).await;
+        }
+    }
+
+    async fn give_back_ahead(&self, hand: &mut Hand<'_>) {
+        for waiting in hand.ahead.drain(..) {
             self.give_back(waiting.job.key).await;
         }
     }
+}
+
+impl Ended<'_> {
+    /// Whether it may be stored together with what comes: it is done to its end, like any other.
+    fn may_wait(&self) -> bool {
+        let Ok(Some(completion)) = &self.answer.solved else { return false };
+        completion.mid == self.job.key.hi && !self.job.held.lease.is_cancelled() && !is_for_good(completion)
+    }
+}
+
+/// What says that a puzzle has no answer is for good, so it waits for the disk.
+pub(crate) fn is_for_good(completion: &Completion) -> bool {
+    completion.counts.undecided + completion.counts.failed > 0
+}
+
+/// Jobs to claim at once, where they take this long.
+fn at_once(spent: Duration) -> usize {
+    if spent >= AHEAD_JOB_MAX {
+        return 0;
+    }
+    let fitting = AT_ONCE.as_nanos() / spent.as_nanos().max(1);
+    usize::try_from(fitting).unwrap_or(usize::MAX).clamp(1, AT_ONCE_MAX)
 }
 
 /// What happens to a slice as its time passes.

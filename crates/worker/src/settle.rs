@@ -1,14 +1,11 @@
 //! What becomes of a job: stored, given back, held back.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, slice, sync::Arc, time::Duration};
 
 use store::{Done, JobKey, Turn, Turned};
 use tokio::time::Instant;
 
-use crate::{
-    lane::{Lane, Price, Running, Waiting},
-    solver_thread::Answer,
-};
+use crate::lane::{Ended, Lane, Price, Waiting, is_for_good};
 
 /// Pause after a failure of the database.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -21,35 +18,50 @@ pub(crate) const GIVE_BACK_MAX: Duration = Duration::from_millis(1_500);
 /// What took less, and was taken to, says little about what the puzzles of a batch cost.
 const TELLING: Duration = Duration::from_millis(5);
 
+/// What is stored of one batch at once.
+#[derive(Clone, Copy, Default, Debug)]
+struct Share {
+    puzzles: u32,
+    /// Solver time of all of them.
+    spent: Duration,
+    /// What they were taken to cost.
+    charged: Duration,
+    /// Its last jobs may be among them.
+    may_be_last: bool,
+}
+
 impl Lane {
-    /// Stores what is done of a job and gives the rest back; in the same statement, claims so many jobs, which it gives.
-    pub(crate) async fn settle(
-        &self,
-        running: Running<'_>,
-        answer: Answer,
-        claim: usize,
-    ) -> Vec<Waiting<'_>> {
+    /// Stores what is done of jobs and gives the rest back; with that, claims so many jobs, which it gives.
+    pub(crate) async fn settle(&self, ended: Vec<Ended<'_>>, claim: usize) -> Vec<Waiting<'_>> {
         let shared = &self.shared;
-        let key = running.key;
-        let jobs = match answer.solved {
-            Ok(Some(completion)) => {
-                let rest = self.rest_of(&running, completion.mid, answer.spent);
-                let price = Price { spent: answer.spent, charged: running.cost };
-                self.complete(Done { key, completion, rest }, price, claim).await
+        let (mut done, mut held) = (Vec::new(), Vec::new());
+        for Ended { job, answer } in ended {
+            let key = job.key;
+            match answer.solved {
+                Ok(Some(completion)) => {
+                    let rest = self.rest_of(&job, completion.mid, answer.spent);
+                    let price = Price { spent: answer.spent, charged: job.cost };
+                    done.push((Done { key, completion, rest }, price));
+                }
+                Ok(None) => self.put_back(key).await,
+                Err(error) => {
+                    tracing::error!(batch.id = key.batch_id, job.lo = key.lo, %error, "a job's puzzles cannot be read");
+                    self.hold_back(key).await;
+                }
             }
-            Ok(None) => {
-                self.put_back(key).await;
-                self.go_on(claim).await
-            }
-            Err(error) => {
-                tracing::error!(batch.id = key.batch_id, job.lo = key.lo, %error, "a job's puzzles cannot be read");
-                self.hold_back(key).await;
-                self.go_on(claim).await
-            }
+            held.push((key, job.held));
+        }
+        let (done, prices): (Vec<Done>, Vec<Price>) = done.into_iter().unzip();
+        let jobs = if done.is_empty() {
+            self.go_on(claim).await
+        } else {
+            self.complete(&done, &prices, claim).await
         };
-        if running.held.lease.is_cancelled() {
-            // What was put back is not wanted by anyone.
-            shared.drop_cancelled(key.batch_id).await;
+        for (key, held) in held {
+            if held.lease.is_cancelled() {
+                // What was put back is not wanted by anyone.
+                shared.drop_cancelled(key.batch_id).await;
+            }
         }
         jobs
     }
@@ -69,50 +81,85 @@ impl Lane {
         }
     }
 
-    /// Stores what is done; keeps trying while the database is away, for the work is worth more than the wait, and while it is away nobody else can take the job.
-    async fn complete(&self, done: Done, price: Price, claim: usize) -> Vec<Waiting<'_>> {
+    /// Stores what is done; keeps trying while the database is away, for the work is worth more than the wait, and while it is away nobody else can take the jobs.
+    async fn complete(&self, done: &[Done], prices: &[Price], claim: usize) -> Vec<Waiting<'_>> {
         let shared = &self.shared;
-        let (key, counts) = (done.key, done.completion.counts);
-        // What says that a puzzle has no answer is for good, so it waits for the disk.
-        let for_good = counts.undecided + counts.failed > 0;
+        let for_good = done.iter().any(|done| is_for_good(&done.completion));
         let store = if for_good { &shared.durable } else { &shared.turns };
-        let turn = Turn { done: Some(&done), claim };
         let give_up = Instant::now() + KEPT_MAX;
         let mut is_repeat = false;
         let turned = loop {
-            match store.turn(shared.id, shared.config.lease, &turn).await {
+            match store.turn(shared.id, shared.config.lease, &Turn { done, claim }).await {
                 Ok(turned) => break turned,
                 Err(error) if error.is_transient() && Instant::now() < give_up && !shared.is_stopping() => {
-                    tracing::warn!(batch.id = key.batch_id, job.lo = key.lo, %error, "cannot store results; trying again");
+                    tracing::warn!(jobs = done.len(), %error, "cannot store results; trying again");
                     is_repeat = true;
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
                 Err(error) => {
-                    tracing::error!(batch.id = key.batch_id, job.lo = key.lo, %error, "results could not be stored; the job will be solved again");
-                    if error.is_transient() {
-                        self.give_back(key).await;
-                    } else {
-                        self.hold_back(key).await;
-                    }
+                    self.give_up(done, prices, &error).await;
                     return self.go_on(claim).await;
                 }
             }
         };
-        let may_be_last = turned.may_be_last || (is_repeat && done.completion.mid == key.hi);
-        let is_refused = self.is_refused(key, &turned, is_repeat);
+        let Turned { stored, maybe_ended, jobs } = turned;
         // Before anything else: from here on they are prolonged.
-        let claimed = turned.jobs.into_iter().map(|job| self.hold(job)).collect();
-        if !is_refused {
-            self.tell(key, may_be_last).await;
-            self.correct_price(&done, price);
-        }
+        let claimed = jobs.into_iter().map(|job| self.hold(job)).collect();
+        self.account(done, prices, &stored, &maybe_ended, is_repeat).await;
         claimed
     }
 
+    /// What could not be stored is solved again: at once if the database was away, and otherwise later. One of several may be all that is wrong, so each is tried by
+    /// itself before that.
+    async fn give_up(&self, done: &[Done], prices: &[Price], error: &store::Error) {
+        if done.len() > 1 && !error.is_transient() {
+            for (done, price) in done.iter().zip(prices) {
+                Box::pin(self.complete(slice::from_ref(done), slice::from_ref(price), 0)).await;
+            }
+            return;
+        }
+        for Done { key, .. } in done {
+            tracing::error!(batch.id = key.batch_id, job.lo = key.lo, %error, "results could not be stored; the job will be solved again");
+            if error.is_transient() {
+                self.give_back(*key).await;
+            } else {
+                self.hold_back(*key).await;
+            }
+        }
+    }
+
+    /// Tells of what is stored, batch by batch, and corrects what their puzzles are taken to cost.
+    async fn account(
+        &self,
+        done: &[Done],
+        prices: &[Price],
+        stored: &[JobKey],
+        maybe_ended: &[i64],
+        is_repeat: bool,
+    ) {
+        let mut batches = BTreeMap::<i64, Share>::new();
+        for (Done { key, completion, .. }, price) in done.iter().zip(prices) {
+            if self.is_refused(*key, stored.contains(key), is_repeat) {
+                continue;
+            }
+            let share = batches.entry(key.batch_id).or_default();
+            let puzzles = u32::try_from(completion.mid - key.lo).unwrap_or(u32::MAX);
+            share.puzzles += puzzles;
+            share.spent += price.spent;
+            share.charged += price.charged * puzzles;
+            share.may_be_last |=
+                maybe_ended.contains(&key.batch_id) || (is_repeat && completion.mid == key.hi);
+        }
+        for (batch_id, share) in batches {
+            self.tell(batch_id, share.may_be_last).await;
+            self.correct_price(batch_id, share);
+        }
+    }
+
     /// Whether the lease was lost and the work with it; told to the log.
-    fn is_refused(&self, key: JobKey, turned: &Turned, is_repeat: bool) -> bool {
+    fn is_refused(&self, key: JobKey, is_stored: bool, is_repeat: bool) -> bool {
         let worker = self.shared.id;
-        match (turned.is_stored, is_repeat) {
+        match (is_stored, is_repeat) {
             (true, _) => false,
             (false, true) => {
                 // The first try may have been stored although its answer was lost: tell the streams, they will see.
@@ -134,19 +181,19 @@ impl Lane {
     }
 
     /// Tells of results that are stored: of their batch's end, if this was it, and of them otherwise.
-    async fn tell(&self, key: JobKey, may_be_last: bool) {
-        if !(may_be_last && self.shared.finish(key.batch_id).await) {
-            self.shared.notices.results(key.batch_id);
+    async fn tell(&self, batch_id: i64, may_be_last: bool) {
+        if !(may_be_last && self.shared.finish(batch_id).await) {
+            self.shared.notices.results(batch_id);
         }
     }
 
     /// Corrects what the batch's puzzles are taken to cost, if they have cost far more or less. Apart from the lane, which has other things to do than to wait.
-    fn correct_price(&self, done: &Done, price: Price) {
-        let batch_id = done.key.batch_id;
-        let puzzles = u32::try_from(done.completion.mid - done.key.lo).unwrap_or(u32::MAX).max(1);
-        let cost = (price.spent / puzzles).max(store::PUZZLE_COST_MIN);
-        let is_off = cost > price.charged * 2 || cost < price.charged / 4;
-        if is_off && price.spent.max(price.charged * puzzles) >= TELLING {
+    fn correct_price(&self, batch_id: i64, Share { puzzles, spent, charged, .. }: Share) {
+        let puzzles = puzzles.max(1);
+        let cost = (spent / puzzles).max(store::PUZZLE_COST_MIN);
+        let charged_each = charged / puzzles;
+        let is_off = cost > charged_each * 2 || cost < charged_each / 4;
+        if is_off && spent.max(charged) >= TELLING {
             let shared = Arc::clone(&self.shared);
             tokio::spawn(async move {
                 if let Err(error) = shared.store.reprice(batch_id, cost).await {
@@ -171,7 +218,7 @@ impl Lane {
         }
         match shared.durable.drop_held(shared.id, key).await {
             Ok(true) => {
-                self.tell(key, true).await;
+                self.tell(key.batch_id, true).await;
             }
             Ok(false) => self.give_back(key).await,
             Err(error) => {
