@@ -83,6 +83,12 @@ impl Entries {
         self.ends.is_empty()
     }
 
+    /// Bytes of all of them.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The bytes of the entry at a place.
     ///
     /// # Panics

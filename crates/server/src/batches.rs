@@ -102,9 +102,11 @@ impl Shared {
     ) -> Result<v1::AppendPuzzlesResponse, Refusal> {
         let id = wire::batch_id(&request.name)?;
         let offset = request.offset.map(|offset| wire::unsigned("offset", offset)).transpose()?;
-        let puzzles = PackedPuzzles::of(&request.chunk.unwrap_or_default())?;
         let tenant = self.owner(metadata, &request.name).await?;
-        let appended = intake::append(self, tenant, id, offset, &puzzles).await?;
+        // It stands there before its puzzles are packed: one that comes after it may be done with that first.
+        let line = self.lines.join((tenant, id.to_owned()), offset);
+        let puzzles = Arc::new(PackedPuzzles::of(&request.chunk.unwrap_or_default())?);
+        let appended = intake::append(self, line, tenant, id, offset, &puzzles).await?;
         Ok(v1::AppendPuzzlesResponse {
             next_offset: wire::signed(appended.next_offset),
             duplicate: appended.duplicate,

@@ -1,6 +1,6 @@
 //! Taking puzzles in: checked, packed, cut into chunks, compared with what is stored, appended.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use packing::{Entries, PUZZLE_FORMAT, PuzzleReader, Run, pack_bytes, pack_text};
 use proto::v1;
@@ -10,9 +10,10 @@ use store::{Append, Batch, BatchState, CHUNK_PUZZLES_MAX, Chunk, Piece, Store, T
 use crate::{
     batches::Shared,
     limits::{
-        APPEND_TRIES_MAX, BATCH_PUZZLES_MAX, CHUNK_GROWTH, CHUNK_PUZZLES_MIN, GRIDS_BYTES_MAX,
-        MESSAGE_PUZZLES_MAX,
+        APPEND_BYTES_MAX, APPEND_TRIES_MAX, BATCH_PUZZLES_MAX, CHUNK_GROWTH, CHUNK_PUZZLES_MIN,
+        GRIDS_BYTES_MAX, MESSAGE_PUZZLES_MAX,
     },
+    line::{InLine, Turn},
     status::Refusal,
     wire,
 };
@@ -48,7 +49,7 @@ impl PackedPuzzles {
         Ok(Self(packed))
     }
 
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
@@ -110,27 +111,36 @@ fn check(chunk: &v1::PuzzleChunk) -> Result<(), Refusal> {
 }
 
 /// Appends at `offset`, or at the end. What is already stored there is compared first, before the batch's state is looked at, so
-/// that a repeat of an append succeeds whatever has become of the batch since.
+/// that a repeat of an append succeeds whatever has become of the batch since. `line` is its place among the appends to the batch.
 pub(crate) async fn append(
     shared: &Shared,
+    mut line: InLine,
     tenant: TenantId,
     id: &str,
     offset: Option<u64>,
-    puzzles: &PackedPuzzles,
+    puzzles: &Arc<PackedPuzzles>,
 ) -> Result<Appended, Refusal> {
     let store = &shared.store;
-    let mut line = shared.lines.join((tenant, id.to_owned()), offset);
+    // While others are before it there is nothing to look at.
+    let mut turn = if offset.is_some() { line.turn(&shared.drain, puzzles).await? } else { Turn::Look };
     let mut tries = 0;
     while tries < APPEND_TRIES_MAX {
-        line.arm();
-        let batch = shared.batch(tenant, id).await?;
+        let batch = match turn {
+            Turn::Stored(appended) => return Ok(appended),
+            Turn::At(batch) => batch,
+            Turn::Look | Turn::Nobody => {
+                line.arm();
+                shared.batch(tenant, id).await?
+            }
+        };
         let offset = offset.unwrap_or(batch.puzzle_count);
         let Some(beyond) = batch.puzzle_count.checked_sub(offset) else {
             // What is before it may be on its way through this server: to wait for that is no try.
-            if line.turn(&shared.drain).await? {
-                continue;
+            turn = line.turn(&shared.drain, puzzles).await?;
+            if matches!(turn, Turn::Nobody) {
+                return Err(Refusal::OffsetBeyondEnd { next_offset: batch.puzzle_count });
             }
-            return Err(Refusal::OffsetBeyondEnd { next_offset: batch.puzzle_count });
+            continue;
         };
         let known = usize::try_from(beyond).unwrap_or(usize::MAX).min(puzzles.len());
         if known > 0
@@ -141,8 +151,9 @@ pub(crate) async fn append(
             return Err(refusal);
         }
         if known == puzzles.len() {
-            line.tell(batch.puzzle_count);
-            return Ok(Appended { next_offset: batch.puzzle_count, duplicate: true });
+            let next_offset = batch.puzzle_count;
+            line.tell(batch);
+            return Ok(Appended { next_offset, duplicate: true });
         }
         if batch.state != BatchState::Open {
             return Err(Refusal::BatchNotOpen { name: wire::batch_name(id), state: batch.state });
@@ -150,21 +161,56 @@ pub(crate) async fn append(
         if offset + puzzles.len() as u64 > BATCH_PUZZLES_MAX {
             return Err(Refusal::BatchFull);
         }
-        // After what is stored: a repeat takes no room.
-        let leave = shared.admission.admit(tenant, (puzzles.len() - known) as u64)?;
-        let from = offset + known as u64;
-        let chunks = puzzles.chunks(known, from);
-        let tell = shared.bell.tell(batch.key.id(), puzzles.len() - known);
-        let appended = store.append_telling(batch.key, from, PUZZLE_FORMAT, chunks, tell).await?;
-        if let Append::Stored(next_offset) = appended {
-            leave.stored();
-            shared.bell.stored(batch.key.id(), tell);
-            line.tell(next_offset);
+        // Refused: another append or a seal came first. Look again.
+        if let Some(next_offset) = add(shared, tenant, batch, &mut line, puzzles, known).await? {
             return Ok(Appended { next_offset, duplicate: false });
         }
+        turn = Turn::Look;
         tries += 1;
     }
     Err(Refusal::Contended)
+}
+
+/// Adds a message's puzzles beyond the first `known` at the end of a batch, and with them what others in the line have ready for behind them, in one statement. Gives where the first of these messages
+/// ends; `None`: the batch does not end there any more, or is not open.
+async fn add(
+    shared: &Shared,
+    tenant: TenantId,
+    batch: Batch,
+    line: &mut InLine,
+    puzzles: &PackedPuzzles,
+    known: usize,
+) -> Result<Option<u64>, Refusal> {
+    let Shared { store, admission, bell, .. } = shared;
+    let count = (puzzles.len() - known) as u64;
+    // After what is stored: a repeat takes no room.
+    let leave = admission.admit(tenant, count)?;
+    let from = batch.puzzle_count;
+    let mut chunks = puzzles.chunks(known, from);
+    let own_end = from + count;
+    let (mut end, mut bytes) = (own_end, puzzles.0.bytes());
+    let mut others = Vec::new();
+    let may = |end: u64, bytes: usize, next: &PackedPuzzles| {
+        let next_end = end + next.len() as u64;
+        let fits = bytes + next.0.bytes() <= APPEND_BYTES_MAX && next_end <= BATCH_PUZZLES_MAX;
+        Some((admission.admit(tenant, next.len() as u64).ok()?, next_end)).filter(|_| fits)
+    };
+    while let Some((offer, (leave, next_end))) = line.take(end, |next| may(end, bytes, next)) {
+        chunks.append(&mut offer.puzzles.chunks(0, end));
+        (end, bytes) = (next_end, bytes + offer.puzzles.0.bytes());
+        others.push((offer, leave, end));
+    }
+    let tell = bell.tell(batch.key.id(), usize::try_from(end - from).unwrap_or(usize::MAX));
+    let appended = store.append_telling(batch.key, from, PUZZLE_FORMAT, chunks, tell).await?;
+    let Append::Stored(next_offset) = appended else { return Ok(None) };
+    leave.stored();
+    bell.stored(batch.key.id(), tell);
+    for (offer, leave, next_offset) in others {
+        leave.stored();
+        offer.stored(Appended { next_offset, duplicate: false });
+    }
+    line.tell(Batch { puzzle_count: next_offset, ..batch });
+    Ok(Some(own_end))
 }
 
 /// Compares the first `known` puzzles with those stored from `offset` on.

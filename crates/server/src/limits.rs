@@ -24,8 +24,12 @@ pub(crate) const CHUNK_PUZZLES_MIN: u64 = 32;
 pub(crate) const CHUNK_GROWTH: u64 = 8;
 /// Tries of an append against others to the same batch.
 pub(crate) const APPEND_TRIES_MAX: usize = 16;
+/// Packed bytes of the messages that are stored at once, unless a single one has more.
+pub(crate) const APPEND_BYTES_MAX: usize = 1 << 20;
 /// How long an append that has come before its turn waits, in all, for those before it at the same server.
 pub(crate) const APPEND_WAIT_MAX: Duration = Duration::from_secs(5);
+/// How long it waits for those that have not even come yet: messages that are under way together arrive in any order.
+pub(crate) const GAP_WAIT: Duration = Duration::from_millis(100);
 
 /// Characters of a batch's id.
 pub(crate) const BATCH_ID_CHARS: std::ops::RangeInclusive<usize> = 4..=63;

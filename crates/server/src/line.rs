@@ -1,18 +1,24 @@
-//! Appends to one batch that are under way at this server at the same time: one that has come before its turn waits for those before it.
+//! Appends to one batch that are under way at this server at the same time: one that has come before its turn waits for those before it, and lets the one whose turn it
+//! is store its puzzles together with its own, for a statement and a commit cost about the same for one message and for four.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, btree_map::Entry},
     hash::Hash,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use store::TenantId;
+use store::{Batch, TenantId};
 use tokio::{
-    sync::watch,
+    sync::{oneshot, watch},
     time::{Instant, timeout_at},
 };
 
-use crate::{drain::Drain, limits::APPEND_WAIT_MAX, status::Refusal};
+use crate::{
+    drain::Drain,
+    intake::{Appended, PackedPuzzles},
+    limits::{APPEND_WAIT_MAX, GAP_WAIT},
+    status::Refusal,
+};
 
 /// All lines, each for as long as anybody stands in it. A batch is named by its tenant and its id.
 #[derive(Clone, Debug)]
@@ -29,13 +35,48 @@ impl<K: Eq + Hash> Default for Lines<K> {
 struct Line {
     /// How many stand at each offset.
     standing: BTreeMap<u64, usize>,
-    /// Where the batch ended by the word of those who have left.
-    end: u64,
-    /// How many have told so. A batch that was deleted and made again may end before that.
+    /// What those who wait would have stored, by their offsets.
+    offers: BTreeMap<u64, Offer>,
+    /// The batch as it was last told by one who has left. One that was deleted and made again may end before that.
+    batch: Option<Batch>,
+    /// How many have told so.
     told: u64,
 }
 
+/// Puzzles that somebody else may store. Dropped, they were not: their owner looks for itself.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    pub(crate) puzzles: Arc<PackedPuzzles>,
+    reply: oneshot::Sender<Appended>,
+}
+
+impl Offer {
+    /// Tells the owner.
+    pub(crate) fn stored(self, appended: Appended) {
+        // Nobody waits any more: its call was cut, like one whose answer is lost.
+        self.reply.send(appended).ok();
+    }
+}
+
+/// What a wait has come to.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    /// Another has stored the puzzles.
+    Stored(Appended),
+    /// Another look at the batch is worth while.
+    Look,
+    /// This is the batch, unless somebody elsewhere was at it, and it ends at the offset.
+    At(Batch),
+    /// There was nobody to wait for, or it takes too long.
+    Nobody,
+}
+
 impl Line {
+    /// Where the batch ended by the word of those who have left.
+    fn end(&self) -> Option<u64> {
+        Some(self.batch.as_ref()?.puzzle_count)
+    }
+
     fn is_anyone_before(&self, offset: u64) -> bool {
         self.standing.first_key_value().is_some_and(|(first, _)| *first < offset)
     }
@@ -54,8 +95,18 @@ impl<K: Clone + Eq + Hash> Lines<K> {
             });
             line.subscribe()
         };
-        let deadline = Instant::now() + APPEND_WAIT_MAX;
-        InLine { lines: self.clone(), batch, line, offset, deadline, armed: Armed::default(), end: None }
+        let now = Instant::now();
+        let (deadline, gap_deadline) = (now + APPEND_WAIT_MAX, now + GAP_WAIT);
+        InLine {
+            lines: self.clone(),
+            batch,
+            line,
+            offset,
+            deadline,
+            gap_deadline,
+            armed: Armed::NEVER,
+            told: None,
+        }
     }
 }
 
@@ -75,16 +126,23 @@ pub(crate) struct InLine<K: Eq + Hash = (TenantId, String)> {
     offset: u64,
     /// One for all waits, however often it is woken.
     deadline: Instant,
+    /// One for those who have not come yet, for messages that are under way together arrive in any order.
+    gap_deadline: Instant,
     armed: Armed,
-    /// Where the batch ends as it leaves.
-    end: Option<u64>,
+    /// The batch as it leaves it.
+    told: Option<Batch>,
 }
 
 /// The line as it was before the last look at the batch.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Armed {
     is_anyone_before: bool,
     told: u64,
+}
+
+impl Armed {
+    /// It has not been looked at.
+    const NEVER: Self = Self { is_anyone_before: false, told: u64::MAX };
 }
 
 impl<K: Eq + Hash> InLine<K> {
@@ -94,32 +152,107 @@ impl<K: Eq + Hash> InLine<K> {
         self.armed = Armed { is_anyone_before: line.is_anyone_before(self.offset), told: line.told };
     }
 
-    /// Waits until another look is worth while: somebody has told that the batch reaches its offset, or nobody is before it any more. `false`: there was nobody to
-    /// wait for, or it takes too long.
+    /// Waits until somebody before it has stored these puzzles, which it offers, or has told that the batch reaches its offset, or nobody is before it any more. If there
+    /// is nobody from the start it waits a moment for them to come.
     ///
     /// # Errors
     /// [`Refusal::Stopping`].
-    pub(crate) async fn turn(&mut self, drain: &Drain) -> Result<bool, Refusal> {
+    pub(crate) async fn turn(
+        &mut self,
+        drain: &Drain,
+        puzzles: &Arc<PackedPuzzles>,
+    ) -> Result<Turn, Refusal> {
         let (offset, armed) = (self.offset, self.armed);
-        let is_alone = {
-            let line = self.line.borrow();
-            !armed.is_anyone_before && !line.is_anyone_before(offset) && line.told == armed.told
-        };
-        if is_alone || Instant::now() >= self.deadline {
-            return Ok(false);
-        }
-        let has_come =
-            |line: &Line| !line.is_anyone_before(offset) || (line.told != armed.told && line.end >= offset);
-        let turn = async { self.line.wait_for(has_come).await.is_ok() };
-        tokio::select! {
-            turn = timeout_at(self.deadline, turn) => Ok(turn.unwrap_or(false)),
+        let offered = self.offer(puzzles);
+        let reaches = |line: &Line| line.told != armed.told && line.end().is_some_and(|end| end >= offset);
+        let come = tokio::select! {
+            biased;
+            come = self.come(reaches) => Ok(come),
             () = drain.started() => Err(Refusal::Stopping),
+        };
+        if let Some(offered) = offered
+            && !self.withdraw(puzzles)
+        {
+            // It was taken: what comes of that comes soon. If it was not stored, it is for another look.
+            return Ok(offered.await.map_or(Turn::Look, Turn::Stored));
         }
+        if !come? {
+            return Ok(Turn::Nobody);
+        }
+        let line = self.line.borrow();
+        let is_at = reaches(&line) && line.end() == Some(offset);
+        Ok(line.batch.clone().filter(|_| is_at).map_or(Turn::Look, Turn::At))
     }
 
-    /// Tells those who stay, when it leaves, where the batch ends.
-    pub(crate) fn tell(&mut self, end: u64) {
-        self.end = Some(end);
+    /// Waits until another look is worth while. `false`: there was nobody to wait for, or it takes too long.
+    async fn come(&mut self, reaches: impl Fn(&Line) -> bool) -> bool {
+        if Instant::now() >= self.deadline {
+            return false;
+        }
+        let (offset, armed) = (self.offset, self.armed);
+        let is_alone = |line: &Line| {
+            !armed.is_anyone_before && !line.is_anyone_before(offset) && line.told == armed.told
+        };
+        let is_first = is_alone(&self.line.borrow());
+        if is_first && timeout_at(self.gap_deadline, self.line.wait_for(&reaches)).await.is_ok() {
+            return true;
+        }
+        if is_first && is_alone(&self.line.borrow()) {
+            return false;
+        }
+        let turn = self.line.wait_for(|line| !line.is_anyone_before(offset) || reaches(line));
+        timeout_at(self.deadline, turn).await.is_ok_and(|turn| turn.is_ok())
+    }
+
+    /// Changes the line without waking anybody.
+    fn change<T>(&self, change: impl FnOnce(&mut Line) -> T) -> Option<T> {
+        let lines = self.lines.lock();
+        let mut changed = None;
+        lines.get(&self.batch)?.send_if_modified(|line| {
+            changed = Some(change(line));
+            false
+        });
+        changed
+    }
+
+    /// `None`: somebody else offers at this offset.
+    fn offer(&self, puzzles: &Arc<PackedPuzzles>) -> Option<oneshot::Receiver<Appended>> {
+        self.change(|line| {
+            let Entry::Vacant(place) = line.offers.entry(self.offset) else { return None };
+            let (reply, offered) = oneshot::channel();
+            place.insert(Offer { puzzles: Arc::clone(puzzles), reply });
+            Some(offered)
+        })?
+    }
+
+    /// Whether its offer was still there.
+    fn withdraw(&self, puzzles: &Arc<PackedPuzzles>) -> bool {
+        let is_withdrawn = self.change(|line| {
+            let is_own = |offer: &Offer| Arc::ptr_eq(&offer.puzzles, puzzles);
+            let is_there = line.offers.get(&self.offset).is_some_and(is_own);
+            if is_there {
+                line.offers.remove(&self.offset);
+            }
+            is_there
+        });
+        is_withdrawn == Some(true)
+    }
+
+    /// Takes what is offered at an offset, if `may` agrees.
+    pub(crate) fn take<T>(
+        &self,
+        offset: u64,
+        may: impl FnOnce(&PackedPuzzles) -> Option<T>,
+    ) -> Option<(Offer, T)> {
+        self.change(|line| {
+            let agreed = may(&line.offers.get(&offset)?.puzzles)?;
+            Some((line.offers.remove(&offset)?, agreed))
+        })?
+    }
+
+    /// Tells those who stay, when it leaves, how the batch is.
+    pub(crate) fn tell(&mut self, batch: Batch) {
+        self.told = Some(batch);
     }
 }
 
@@ -134,8 +267,15 @@ impl<K: Eq + Hash> Drop for InLine<K> {
                     line.standing.remove(&self.offset);
                 }
             }
-            if let Some(end) = self.end {
-                line.end = line.end.max(end);
+            // Those whose calls were cut.
+            line.offers.retain(|_, offer| !offer.reply.is_closed());
+            if let Some(batch) = self.told.take() {
+                // Of two that were stored one after the other the earlier may leave last.
+                let is_behind =
+                    |told: &Batch| told.key == batch.key && told.puzzle_count > batch.puzzle_count;
+                if !line.batch.as_ref().is_some_and(is_behind) {
+                    line.batch = Some(batch);
+                }
                 line.told += 1;
             }
         });
@@ -146,107 +286,4 @@ impl<K: Eq + Hash> Drop for InLine<K> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{
-        pin::{Pin, pin},
-        sync::atomic::{AtomicBool, Ordering::SeqCst},
-        task::{Context, Poll, Wake, Waker},
-    };
-
-    use super::*;
-
-    /// Stands in the only line, with a first look at a batch that does not reach the offset.
-    fn stand(lines: &Lines<()>, offset: u64) -> InLine<()> {
-        let mut place = lines.join((), Some(offset));
-        place.arm();
-        place
-    }
-
-    fn leave(mut place: InLine<()>, end: u64) {
-        place.tell(end);
-    }
-
-    /// What a wait has come to by now, for one that began before.
-    fn now<T>(wait: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
-        wait.poll(&mut Context::from_waker(Waker::noop()))
-    }
-
-    /// Whether a place would still wait if it began now.
-    fn waits(place: &mut InLine<()>, drain: &Drain) -> bool {
-        now(pin!(place.turn(drain))).is_pending()
-    }
-
-    #[tokio::test]
-    async fn a_gap_waits_for_nobody_behind_it_nor_beside_it() {
-        let (_start, drain) = Drain::new();
-        let lines = Lines::default();
-        let mut places = [8, 8, 16].map(|offset| stand(&lines, offset));
-        assert!(matches!(places[0].turn(&drain).await, Ok(false)));
-        assert!(matches!(places[1].turn(&drain).await, Ok(false)));
-        assert!(waits(&mut places[2], &drain));
-    }
-
-    #[tokio::test]
-    async fn only_the_one_whose_turn_it_is_looks_again_and_a_join_wakes_nobody() {
-        let (_start, drain) = Drain::new();
-        let lines = Lines::default();
-        let mut places: Vec<_> = (0..32).map(|number| stand(&lines, number * 10)).collect();
-        let mut first = places.remove(0);
-        assert!(matches!(first.turn(&drain).await, Ok(false)), "nobody is before it");
-        leave(first, 10);
-        let waiting: Vec<bool> = places.iter_mut().map(|place| waits(place, &drain)).collect();
-        assert_eq!(waiting.iter().position(|waits| *waits), Some(1));
-        assert!(waiting[1..].iter().all(|waits| *waits));
-
-        let mut last = places.pop().expect("31 of them");
-        let mut wait = pin!(last.turn(&drain));
-        let flag = Arc::new(Flag::default());
-        let waker = Waker::from(Arc::clone(&flag));
-        assert!(wait.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-        let joined = stand(&lines, 5);
-        assert!(!flag.0.load(SeqCst));
-        leave(joined, 310);
-        assert!(flag.0.load(SeqCst));
-        assert!(matches!(now(wait), Poll::Ready(Ok(true))), "the batch reaches its offset by another way");
-    }
-
-    #[derive(Default)]
-    struct Flag(AtomicBool);
-
-    impl Wake for Flag {
-        fn wake(self: Arc<Self>) {
-            self.0.store(true, SeqCst);
-        }
-    }
-
-    #[tokio::test]
-    async fn those_who_wait_look_again_when_the_last_before_them_has_left_without_success() {
-        let (_start, drain) = Drain::new();
-        let lines = Lines::default();
-        let (first, mut second, mut third) = (stand(&lines, 0), stand(&lines, 10), stand(&lines, 20));
-        assert!(waits(&mut second, &drain) && waits(&mut third, &drain));
-        drop(first);
-        assert!(matches!(second.turn(&drain).await, Ok(true)));
-        assert!(waits(&mut third, &drain), "the second may still fill the gap");
-        second.arm();
-        assert!(matches!(second.turn(&drain).await, Ok(false)), "it looked in vain");
-        drop(second);
-        assert!(matches!(third.turn(&drain).await, Ok(true)));
-        drop(third);
-        assert!(lines.lock().is_empty(), "nothing is kept of a line in which nobody stands");
-    }
-
-    #[tokio::test]
-    async fn one_deadline_bounds_all_waits_and_a_drain_ends_them() {
-        let (start, drain) = Drain::new();
-        let lines = Lines::default();
-        let (_first, mut second) = (stand(&lines, 0), stand(&lines, 10));
-        start.raise();
-        assert!(matches!(second.turn(&drain).await, Err(Refusal::Stopping)));
-        second.deadline = Instant::now();
-        assert!(matches!(second.turn(&drain).await, Ok(false)));
-        // What is stored elsewhere in the line prolongs nothing.
-        leave(stand(&lines, 5), 7);
-        assert!(matches!(second.turn(&drain).await, Ok(false)));
-    }
-}
+mod tests;

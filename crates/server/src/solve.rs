@@ -145,7 +145,10 @@ async fn append(
 ) -> Result<u64, Cut> {
     loop {
         let (appending, name, puzzles) = (shared.clone(), id.to_owned(), Arc::clone(puzzles));
-        let append = async move { intake::append(&appending, tenant, &name, Some(offset), &puzzles).await };
+        let append = async move {
+            let line = appending.lines.join((tenant, name.clone()), Some(offset));
+            intake::append(&appending, line, tenant, &name, Some(offset), &puzzles).await
+        };
         match shared.shielded(append).await {
             Ok(appended) => return Ok(appended.next_offset),
             Err(Refusal::Full(_)) => outlet.hold(shared.admission.room(tenant)).await?,

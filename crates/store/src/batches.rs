@@ -15,8 +15,8 @@ const CREATE_TRIES_MAX: usize = 8;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TenantId(pub(crate) i32);
 
-/// Names a batch in the database: its partition and its number.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+/// Names a batch in the database: its partition and its number. The default names none.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct BatchKey {
     pub(crate) part: i32,
     pub(crate) id: i64,
