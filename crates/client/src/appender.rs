@@ -7,8 +7,9 @@ use tokio::task::JoinSet;
 
 use crate::{Client, Error, connection::messages};
 
-/// Messages that are under way at a time, at the most.
-const UNDER_WAY_MAX: usize = 4;
+/// Messages that are under way at a time, at the most: those that wait at the server are stored together there. Measured on two cores, millions of puzzles a second:
+/// 1.77 with four, 1.94 with eight.
+const UNDER_WAY_MAX: usize = 8;
 
 /// Adds puzzles to a batch, from an offset on, in order. Made by [`Client::appender`]; dropped, it stops where it is: what the server has taken stays.
 ///
