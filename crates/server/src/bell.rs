@@ -12,7 +12,7 @@ use std::{
 use store::{Store, Tell};
 use tokio::sync::Notify;
 
-use crate::limits::{FLOW_PAUSE, FLOW_PUZZLES_MIN, FLOWING_BATCHES_MAX, RING_PAUSE};
+use crate::limits::{FLOW_PAUSE, FLOW_PUZZLES_MIN, FLOWING_BATCHES_MAX, RING_PAUSE_MAX, RING_PAUSE_MIN};
 
 /// Pause after a failure of the database.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
@@ -55,9 +55,14 @@ impl Bell {
 
     /// Tells of those, until it is aborted.
     pub(crate) async fn ring(&self, store: Store) {
+        let mut pause = RING_PAUSE_MIN;
         loop {
-            self.untold.notified().await;
-            tokio::time::sleep(RING_PAUSE).await;
+            if tokio::time::timeout(FLOW_PAUSE, self.untold.notified()).await.is_err() {
+                pause = RING_PAUSE_MIN;
+                self.untold.notified().await;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(RING_PAUSE_MAX);
             if let Err(error) = store.notify_waiting().await {
                 tracing::debug!(%error, "workers could not be told of jobs; trying again");
                 self.untold.notify_one();

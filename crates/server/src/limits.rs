@@ -12,8 +12,10 @@ pub(crate) const DECODED_BYTES_MAX: usize = 8 << 20;
 pub(crate) const BATCH_PUZZLES_MAX: u64 = 1_000_000_000;
 /// An append that follows another one to the same batch within this is part of a flow: workers are not told of it at once,
 pub(crate) const FLOW_PAUSE: Duration = Duration::from_millis(100);
-/// but after this, if its jobs still wait.
-pub(crate) const RING_PAUSE: Duration = Duration::from_millis(20);
+/// but after this, if its jobs still wait; while it goes on, twice as long after each time, for whoever is called then was called before and had nothing to do,
+pub(crate) const RING_PAUSE_MIN: Duration = Duration::from_millis(20);
+/// but not longer than this.
+pub(crate) const RING_PAUSE_MAX: Duration = Duration::from_millis(160);
 /// Not so an append of fewer puzzles: somebody may wait for them.
 pub(crate) const FLOW_PUZZLES_MIN: usize = 1_000;
 /// Batches whose last append is remembered.
