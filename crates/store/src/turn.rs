@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use sqlx::PgExecutor;
+
 use crate::{
     Completion, Error, Job, JobKey, Store, WorkerId,
     batches::{signed, unsigned},
@@ -192,6 +194,90 @@ impl Done {
     }
 }
 
+/// Claims, by `queries/claim.sql`.
+async fn claim(
+    on: impl PgExecutor<'_>,
+    worker: WorkerId,
+    jobs_max: usize,
+    lease: Duration,
+) -> Result<Vec<Job>, Error> {
+    let rows = sqlx::query_file_as!(
+        ClaimRow,
+        "queries/claim.sql",
+        worker.0,
+        lease.as_secs_f64(),
+        count(jobs_max),
+        CLOCK_SLACK,
+        CLOCK_STEP_MAX,
+    )
+    .fetch_all(on)
+    .await?;
+    jobs(rows)
+}
+
+/// Completes whole jobs and claims, by `queries/complete.sql`.
+async fn complete(
+    on: impl PgExecutor<'_>,
+    worker: WorkerId,
+    lease: Duration,
+    done: Columns<'_>,
+    format: i16,
+    claim: usize,
+) -> Result<Turned, Error> {
+    let [unique, multiple, no_solution, invalid, undecided, failed, cancelled, over_limit] = &done.counts;
+    let rows = sqlx::query_file!(
+        "queries/complete.sql",
+        worker.0,
+        lease.as_secs_f64(),
+        &done.batch_ids,
+        &done.los,
+        &done.his,
+        &done.attempts,
+        unique,
+        multiple,
+        no_solution,
+        invalid,
+        undecided,
+        failed,
+        cancelled,
+        over_limit,
+        &done.placements,
+        &done.piece_jobs,
+        &done.pieces.numbers,
+        &done.pieces.los,
+        &done.pieces.his,
+        format,
+        &done.pieces.data as _,
+        count(claim),
+        CLOCK_SLACK,
+        CLOCK_STEP_MAX,
+    )
+    .fetch_all(on)
+    .await?;
+    let (stored, maybe_ended) = rows.first().map_or((&[][..], &[][..]), |row| {
+        (row.stored.as_deref().unwrap_or_default(), row.maybe_ended.as_deref().unwrap_or_default())
+    });
+    let stored = stored.iter().map(|number| done.keys.get(usize::try_from(*number - 1).ok()?).copied());
+    let (stored, maybe_ended) = (stored.flatten().collect(), maybe_ended.to_vec());
+    let claimed = rows.into_iter().filter_map(|row| {
+        Some(ClaimRow {
+            batch_id: row.batch_id?,
+            job_lo: row.job_lo?,
+            job_hi: row.job_hi?,
+            attempt: row.attempt?,
+            place: row.place?,
+            placement_limit: row.placement_limit?,
+            puzzle_cost: row.puzzle_cost?,
+            cancelled: row.cancelled?,
+            piece_lo: row.piece_lo,
+            piece_hi: row.piece_hi,
+            format: row.format,
+            data: row.data,
+        })
+    });
+    Ok(Turned { stored, maybe_ended, jobs: jobs(claimed.collect())? })
+}
+
 impl Store {
     /// Takes a worker's turn: one statement that stores what is done of whole jobs and claims further ones, and one more for each job of which something is left,
     /// which goes back to the queue with it. An error says nothing of what was stored. It may be repeated: what was stored already is then told as lost, and what was
@@ -210,72 +296,28 @@ impl Store {
         let mut turned = match (columns.format, turn.claim) {
             (None, 0) => Turned::default(),
             (None, claim) => Turned { jobs: self.claim(worker, claim, lease).await?, ..Turned::default() },
-            (Some(format), claim) => self.complete_whole(worker, lease, columns, format, claim).await?,
+            (Some(format), claim) => complete(&self.pool, worker, lease, columns, format, claim).await?,
         };
         turned.stored.append(&mut stored);
         Ok(turned)
     }
 
-    async fn complete_whole(
-        &self,
-        worker: WorkerId,
-        lease: Duration,
-        done: Columns<'_>,
-        format: i16,
-        claim: usize,
-    ) -> Result<Turned, Error> {
-        let [unique, multiple, no_solution, invalid, undecided, failed, cancelled, over_limit] = &done.counts;
-        let rows = sqlx::query_file!(
-            "queries/complete.sql",
-            worker.0,
-            lease.as_secs_f64(),
-            &done.batch_ids,
-            &done.los,
-            &done.his,
-            &done.attempts,
-            unique,
-            multiple,
-            no_solution,
-            invalid,
-            undecided,
-            failed,
-            cancelled,
-            over_limit,
-            &done.placements,
-            &done.piece_jobs,
-            &done.pieces.numbers,
-            &done.pieces.los,
-            &done.pieces.his,
-            format,
-            &done.pieces.data as _,
-            count(claim),
-            CLOCK_SLACK,
-            CLOCK_STEP_MAX,
-        )
-        .fetch_all(&self.pool)
-        .await?;
-        let (stored, maybe_ended) = rows.first().map_or((&[][..], &[][..]), |row| {
-            (row.stored.as_deref().unwrap_or_default(), row.maybe_ended.as_deref().unwrap_or_default())
-        });
-        let stored = stored.iter().map(|number| done.keys.get(usize::try_from(*number - 1).ok()?).copied());
-        let (stored, maybe_ended) = (stored.flatten().collect(), maybe_ended.to_vec());
-        let claimed = rows.into_iter().filter_map(|row| {
-            Some(ClaimRow {
-                batch_id: row.batch_id?,
-                job_lo: row.job_lo?,
-                job_hi: row.job_hi?,
-                attempt: row.attempt?,
-                place: row.place?,
-                placement_limit: row.placement_limit?,
-                puzzle_cost: row.puzzle_cost?,
-                cancelled: row.cancelled?,
-                piece_lo: row.piece_lo,
-                piece_hi: row.piece_hi,
-                format: row.format,
-                data: row.data,
-            })
-        });
-        Ok(Turned { stored, maybe_ended, jobs: jobs(claimed.collect())? })
+    /// Runs the statements of a turn with nothing to do on so many connections, which then have them parsed and planned: that takes as long as a hundred turns, and
+    /// the first job would wait for it.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn rehearse(&self, connections: u32) -> Result<(), Error> {
+        let mut held = Vec::new();
+        for _ in 0..connections {
+            held.push(self.pool.acquire().await?);
+        }
+        for connection in &mut held {
+            let worker = WorkerId::fresh();
+            claim(&mut **connection, worker, 0, Duration::ZERO).await?;
+            complete(&mut **connection, worker, Duration::ZERO, Columns::default(), 0, 0).await?;
+        }
+        Ok(())
     }
 
     /// Stores what is done of a job and gives the rest back; returns whether its lease was still held.
@@ -325,18 +367,7 @@ impl Store {
     /// # Errors
     /// [`Error::Database`].
     pub async fn claim(&self, worker: WorkerId, jobs_max: usize, lease: Duration) -> Result<Vec<Job>, Error> {
-        let rows = sqlx::query_file_as!(
-            ClaimRow,
-            "queries/claim.sql",
-            worker.0,
-            lease.as_secs_f64(),
-            count(jobs_max),
-            CLOCK_SLACK,
-            CLOCK_STEP_MAX,
-        )
-        .fetch_all(&self.pool)
-        .await?;
-        jobs(rows)
+        claim(&self.pool, worker, jobs_max, lease).await
     }
 
     /// Leases a ready job that may take long.

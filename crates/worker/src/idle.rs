@@ -80,7 +80,7 @@ impl Idle {
 mod tests {
     use super::*;
 
-    const ONE: Worked = Worked { jobs: 1, is_dry: true };
+    const ONE: Worked = Worked { jobs: 1, is_dry: true, at_once: 1 };
 
     fn late() -> Idle {
         (0..20).fold(Idle::RESTED, |idle, _| idle.next(true))
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_late_lane_becomes_warm_by_many_jobs_at_a_time_or_often_one() {
-        let many = late().after(Worked { jobs: WARM_JOBS, is_dry: true });
+        let many = late().after(Worked { jobs: WARM_JOBS, ..ONE });
         assert_eq!(many, Idle::RESTED.after(ONE));
         let mut idle = late();
         let mut pauses = Vec::new();

@@ -86,6 +86,8 @@ pub(crate) struct Worked {
     pub(crate) jobs: u32,
     /// It has looked for more and found none.
     pub(crate) is_dry: bool,
+    /// As many jobs as the last of them lets be claimed at once.
+    pub(crate) at_once: usize,
 }
 
 /// What the puzzles of a slice took, and what they were taken to cost.
@@ -107,6 +109,7 @@ impl Lane {
         let shared = &self.shared;
         let mut wakes = if self.kind == Kind::Long { shared.waker.long_jobs() } else { shared.waker.jobs() };
         let mut idle = Idle::RESTED;
+        let mut at_once = 1;
         while !shared.is_stopping() {
             // Not while a blamed job has the process for itself.
             let together = tokio::select! {
@@ -114,20 +117,21 @@ impl Lane {
                 () = shared.stopping() => return,
             };
             wakes.arm();
-            match self.claim().await {
-                Ok(Some(job)) => {
-                    let Ok(worked) = self.work(job).await else {
+            match self.claim(at_once).await {
+                Ok(jobs) if !jobs.is_empty() => {
+                    let Ok(worked) = self.work(jobs).await else {
                         tracing::error!(worker.id = %shared.id, "a solver thread is gone");
                         return;
                     };
                     drop(together);
                     idle = idle.after(worked);
+                    at_once = worked.at_once.max(1);
                     // It has looked already. What it was called for since its last claim is kept, so nothing is missed.
                     if worked.is_dry {
                         self.rest(&mut idle, &mut wakes).await;
                     }
                 }
-                Ok(None) => {
+                Ok(_) => {
                     drop(together);
                     self.rest(&mut idle, &mut wakes).await;
                 }
@@ -151,24 +155,26 @@ impl Lane {
         }
     }
 
-    async fn claim(&self) -> Result<Option<Job>, store::Error> {
+    async fn claim(&self, at_once: usize) -> Result<Vec<Job>, store::Error> {
         let Shared { store, turns, id, config, .. } = &*self.shared;
-        match self.kind {
-            Kind::Short => Ok(turns.claim(*id, 1, config.lease).await?.pop()),
+        let one = match self.kind {
+            Kind::Short => return turns.claim(*id, at_once, config.lease).await,
             Kind::Long => store.claim_long(*id, config.lease).await,
             Kind::Blamed => store.claim_blamed(*id, config.lease).await,
-        }
+        };
+        Ok(one?.into_iter().collect())
     }
 
-    /// From a claimed job to the next, for as long as the queue gives them; other lanes than those for short jobs do just this one.
+    /// From one claimed job to the next, for as long as the queue gives them; other lanes than those for short jobs do just what was claimed.
     ///
     /// # Errors
     /// [`Gone`].
-    pub(crate) async fn work(&self, first: Job) -> Result<Worked, Gone> {
+    pub(crate) async fn work(&self, jobs: Vec<Job>) -> Result<Worked, Gone> {
         let mut worked = Worked::default();
-        let Some(first) = self.wanted(self.hold(first)).await else { return Ok(worked) };
-        let mut running = self.begin(first).await?;
         let mut hand = Hand::default();
+        self.take(&mut hand, jobs.into_iter().map(|job| self.hold(job)).collect()).await;
+        let Some(first) = hand.ahead.pop_front() else { return Ok(worked) };
+        let mut running = self.begin(first).await?;
         loop {
             let Ok(answer) = self.solved(&mut running, &mut hand).await else {
                 self.give_back(running.key).await;
@@ -185,15 +191,15 @@ impl Lane {
                 None => None,
             };
             let at_once = at_once(answer.spent);
+            worked.at_once = at_once;
             let ended = Ended { job: running, answer };
             let may_wait = ended.may_wait();
             hand.done.push(ended);
             // Not before there is little left to do while it is stored.
             if next.is_none() || !may_wait || hand.ahead.len() * 2 < at_once {
                 let claim = usize::from(goes_on) * (usize::from(next.is_none()) + at_once);
-                for waiting in self.settle(mem::take(&mut hand.done), claim).await {
-                    hand.ahead.extend(self.wanted(waiting).await);
-                }
+                let claimed = self.settle(mem::take(&mut hand.done), claim).await;
+                self.take(&mut hand, claimed).await;
                 if next.is_none() {
                     let Some(waiting) = hand.ahead.pop_front() else {
                         return Ok(Worked { is_dry: goes_on, ..worked });
@@ -218,6 +224,13 @@ impl Lane {
             "claimed"
         );
         Waiting { job, held }
+    }
+
+    /// Takes claimed jobs in hand, as far as they are wanted.
+    async fn take<'a>(&self, hand: &mut Hand<'a>, claimed: Vec<Waiting<'a>>) {
+        for waiting in claimed {
+            hand.ahead.extend(self.wanted(waiting).await);
+        }
     }
 
     /// Puts it back if its batch is being cancelled.

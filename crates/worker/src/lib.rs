@@ -138,6 +138,7 @@ impl Worker {
         let durable = Store::connect(&connect(DURABLE_CONNECTIONS, Durability::Synchronous)).await?;
         durable.migrate().await?;
         let turns = Store::connect(&connect(config.threads, Durability::Asynchronous)).await?;
+        turns.rehearse(config.threads).await?;
         let others = lanes(config.threads).filter(|kind| *kind != Kind::Short).count();
         let connections = u32::try_from(others).unwrap_or(u32::MAX) + CONNECTIONS_EXTRA;
         let store = Store::connect(&connect(connections, Durability::Asynchronous)).await?;
@@ -158,7 +159,8 @@ impl Worker {
         let Self { config, id, store, turns, durable } = self;
         let mut threads = Vec::new();
         for (number, kind) in (0..).zip(lanes(config.threads)) {
-            let thread = SolverThread::start(number, config.width).map_err(WorkError::Thread)?;
+            let thread = SolverThread::start(number, config.width, kind == Kind::Short);
+            let thread = thread.map_err(WorkError::Thread)?;
             threads.push((kind, thread));
         }
         let (stop_sender, stopping) = watch::channel(false);

@@ -93,7 +93,7 @@ async fn turn(lane: &Lane) -> Turn {
                     job.hi = job.key.hi,
                     "a job over which a worker has died runs alone"
                 );
-                if lane.work(job).await.is_err() {
+                if lane.work(vec![job]).await.is_err() {
                     tracing::error!(worker.id = %shared.id, "a solver thread is gone");
                     return Turn::Last;
                 }

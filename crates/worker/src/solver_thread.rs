@@ -4,9 +4,10 @@ use std::{
     io,
     sync::{Arc, mpsc},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
+use nix::time::{ClockId, clock_gettime};
 use packing::Damaged;
 use solver::{Solver, Width};
 use store::{Completion, Job};
@@ -21,7 +22,7 @@ pub(crate) type Solved = Result<Option<Completion>, Damaged>;
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) solved: Solved,
-    /// Time that the thread has spent on it.
+    /// CPU time that the thread has spent on it: where more threads are busy than there are cores, a puzzle costs no more than elsewhere.
     pub(crate) spent: Duration,
 }
 
@@ -38,21 +39,20 @@ pub(crate) struct SolverThread {
 }
 
 impl SolverThread {
-    /// Starts one.
+    /// Starts one. What it solves with is made at once, or with the first job: a process has more threads than are ever busy at once.
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub(crate) fn start(number: u32, width: Width) -> io::Result<Self> {
+    pub(crate) fn start(number: u32, width: Width, at_once: bool) -> io::Result<Self> {
         let (tasks, inbox) = mpsc::channel::<Task>();
         thread::Builder::new().name(format!("solver-{number}")).spawn(move || {
-            // Made with the first job: a process has more threads than are ever busy at once.
-            let mut made = None;
+            let mut made = at_once.then(|| Solver::new(width));
             for task in inbox {
-                let began = Instant::now();
+                let began = cpu_time();
                 let solver = made.get_or_insert_with(|| Solver::new(width));
                 let done = slice::solve(&task.job, &task.slice, solver);
                 // An error means that the lane is gone: the lease runs out or was given back.
-                task.reply.send(Answer { solved: done, spent: began.elapsed() }).ok();
+                task.reply.send(Answer { solved: done, spent: cpu_time().saturating_sub(began) }).ok();
             }
         })?;
         Ok(Self { tasks })
@@ -64,4 +64,10 @@ impl SolverThread {
         self.tasks.send(Task { job, slice, reply }).ok()?;
         Some(answer)
     }
+}
+
+/// That of the calling thread so far.
+fn cpu_time() -> Duration {
+    // It cannot fail: every system that this is built for has the clock.
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
