@@ -17,13 +17,26 @@ tenant_priced as (
     from priced p
     where t.id = p.tenant_id
 ),
-waiting as materialized (
-    select j.batch_id, j.lo, j.hi - j.lo as puzzles, j.tag, j.is_long, j.tenant_id
-    from job j
-    join priced p on j.tenant_id = p.tenant_id and j.is_long = p.is_long
-    where j.lease_until is null and j.deaths = 0
-    order by j.batch_id, j.lo
-    for update of j skip locked
+-- By the tenant's two indexes, one half each. The tenant is asked for as a range: the planner takes one that equals something for a share by the number of
+-- tenants, with two of them half of all jobs, and walks through all of them.
+first_waiting as materialized (
+    select batch_id, lo, hi - lo as puzzles, tag, is_long, tenant_id
+    from job
+    where tenant_id between (select tenant_id from priced) and (select tenant_id from priced) and is_long = (select is_long from priced)
+        and lease_until is null and deaths = 0 and lo = 0
+    order by batch_id, lo
+    for update skip locked
+),
+rest_waiting as materialized (
+    select batch_id, lo, hi - lo as puzzles, tag, is_long, tenant_id
+    from job
+    where tenant_id between (select tenant_id from priced) and (select tenant_id from priced) and is_long = (select is_long from priced)
+        and lease_until is null and deaths = 0 and lo > 0
+    order by batch_id, lo
+    for update skip locked
+),
+waiting as (
+    select * from first_waiting union all select * from rest_waiting
 ),
 costs as (
     select
