@@ -40,7 +40,7 @@ fn sorts_all(plan: &str) -> bool {
 
 const EXPIRE: &str = include_str!("../queries/expire.sql");
 /// Each of them with the types of its parameters and the indexes that it must use.
-const HOT: [(&str, &str, &[&str]); 18] = [
+const HOT: [(&str, &str, &[&str]); 19] = [
     (
         include_str!("../queries/claim.sql"),
         "uuid, float8, bigint, bigint, bigint",
@@ -55,6 +55,11 @@ const HOT: [(&str, &str, &[&str]); 18] = [
         &["job_ready", "job_tenant_first", "job_tenant_rest"],
     ),
     (include_str!("../queries/catch_up.sql"), "bigint, bigint", &["job_ready"]),
+    (
+        include_str!("../queries/reprice.sql"),
+        "bigint, bigint, float8, bigint, bigint, bigint",
+        &["job_tenant_first", "job_tenant_rest", "job_pkey"],
+    ),
     (include_str!("../queries/claim_long.sql"), "bigint, uuid, float8, bigint", &["job_ready_long"]),
     (include_str!("../queries/claim_blamed.sql"), "bigint, uuid, float8", &["job_blamed"]),
     (EXPIRE, "bigint, float8, bigint, smallint", &["job_lease"]),
