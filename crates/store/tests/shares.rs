@@ -3,40 +3,13 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use common::{FORMAT, LEASE, chunk, completion, store};
+use common::{LEASE, append, batch_of, completion, store};
 use e2e::Database;
-use store::{Batch, Created, Done, Job, NewBatch, PUZZLE_COST_MIN, Rest, Store, Turn, Turned, WorkerId};
+use store::{Batch, Done, Job, PUZZLE_COST_MIN, Rest, Store, Turn, Turned, WorkerId};
 
 mod common;
 
 const SLICE: Duration = Duration::from_millis(250);
-
-/// A batch of a tenant of that name.
-async fn batch_of(store: &Store, tenant: &str, name: &str, priority: i16) -> Batch {
-    let tenant = store.tenant(tenant).await.unwrap();
-    let new = NewBatch {
-        name: name.to_owned(),
-        name_is_chosen: true,
-        request_id: None,
-        placement_limit: 10,
-        priority,
-        display_name: String::new(),
-        labels: BTreeMap::new(),
-    };
-    match store.create_batch(tenant, &new).await.unwrap() {
-        Created::New(batch) => batch,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// Appends chunks of so many puzzles.
-async fn append(store: &Store, batch: &Batch, from: u64, chunks: u64, puzzles: u64) {
-    let chunks = (0..chunks).map(|place| {
-        let lo = from + place * puzzles;
-        chunk(lo, lo + puzzles)
-    });
-    store.append(batch.key, from, FORMAT, chunks.collect()).await.unwrap();
-}
 
 async fn claim(store: &Store, worker: WorkerId) -> Job {
     store.claim(worker, 1, LEASE).await.unwrap().pop().expect("a job is ready")

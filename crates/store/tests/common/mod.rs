@@ -27,13 +27,18 @@ pub async fn store(database: &Database) -> Store {
 }
 
 pub async fn batch(store: &Store, name: &str) -> Batch {
-    let tenant = store.tenant("default").await.unwrap();
+    batch_of(store, "default", name, 0).await
+}
+
+/// A batch of a tenant of that name.
+pub async fn batch_of(store: &Store, tenant: &str, name: &str, priority: i16) -> Batch {
+    let tenant = store.tenant(tenant).await.unwrap();
     let new = NewBatch {
         name: name.to_owned(),
         name_is_chosen: true,
         request_id: None,
         placement_limit: 10,
-        priority: 0,
+        priority,
         display_name: String::new(),
         labels: BTreeMap::new(),
     };
@@ -41,6 +46,15 @@ pub async fn batch(store: &Store, name: &str) -> Batch {
         Created::New(batch) => batch,
         other => panic!("{other:?}"),
     }
+}
+
+/// Appends so many chunks of so many puzzles.
+pub async fn append(store: &Store, batch: &Batch, from: u64, chunks: u64, puzzles: u64) {
+    let chunks = (0..chunks).map(|place| {
+        let lo = from + place * puzzles;
+        chunk(lo, lo + puzzles)
+    });
+    store.append(batch.key, from, FORMAT, chunks.collect()).await.unwrap();
 }
 
 /// A chunk of `[lo, hi)` in two pieces that hold their own bounds.
