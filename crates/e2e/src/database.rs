@@ -189,14 +189,27 @@ impl Database {
     /// When it cannot be locked.
     #[must_use]
     pub fn locked(&self, table: &str, mode: &str) -> Held {
+        self.held(&format!("begin; lock table {table} in {mode} mode"))
+    }
+
+    /// Keeps a snapshot of now, as a long report does, until what is given back is dropped.
+    ///
+    /// # Panics
+    /// When it cannot be taken.
+    #[must_use]
+    pub fn snapshot(&self) -> Held {
+        self.held("begin isolation level repeatable read; select from batch")
+    }
+
+    /// Runs statements that open a transaction, and leaves it open.
+    fn held(&self, sql: &str) -> Held {
         let mut session = self.session(&self.name);
         let mut child =
             session.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("psql can be run");
-        let sql = format!("begin; lock table {table} in {mode} mode; select 'locked';\n");
+        let sql = format!("{sql}; select 'held';\n");
         child.stdin.as_mut().expect("piped").write_all(sql.as_bytes()).expect("psql reads");
-        let mut said = String::new();
-        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut said).expect("psql writes");
-        assert_eq!(said, "locked\n");
+        let said = BufReader::new(child.stdout.as_mut().expect("piped")).lines();
+        assert!(said.map_while(Result::ok).any(|line| line == "held"), "{sql}");
         Held(child)
     }
 
