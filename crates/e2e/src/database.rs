@@ -201,8 +201,12 @@ impl Database {
         self.held("begin isolation level repeatable read; select from batch")
     }
 
-    /// Runs statements that open a transaction, and leaves it open.
-    fn held(&self, sql: &str) -> Held {
+    /// Runs statements that open a transaction, and leaves it open until what is given back is dropped.
+    ///
+    /// # Panics
+    /// When one fails.
+    #[must_use]
+    pub fn held(&self, sql: &str) -> Held {
         let mut session = self.session(&self.name);
         let mut child =
             session.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("psql can be run");

@@ -7,6 +7,7 @@ use client::{Client, NewBatch, Start};
 use e2e::{
     Database, ENDLESS, ENDLESS_LIMIT, Process, SEED, Service, eventually, limit_for, run, with_long_searches,
 };
+use nix::sys::signal::Signal;
 
 /// What the roles say while their database is away: each in its own words.
 const LOSS: [&str; 1] = [" WARN "];
@@ -71,6 +72,75 @@ fn postgres_stopped_in_the_middle_of_a_batch_keeps_the_workers_waiting_and_loses
     }
     assert_eq!(service.database.value("select sum(hi - lo) from result"), PUZZLES.to_string());
     for mut worker in std::mem::take(&mut service.workers) {
+        assert_eq!(worker.stop(), 0, "it stayed up");
+    }
+}
+
+/// As after a fail-over to a stand-by: all sessions are cut, and new ones can only read. And as after the next: new ones can write again, and those that cannot stay.
+fn fail_over(database: &Database, reading: bool) {
+    let (setting, sessions) = if reading {
+        ("on", "datname = current_database() and pid <> pg_backend_pid()")
+    } else {
+        ("off", "false")
+    };
+    database.execute(&format!(
+        "begin read write;
+        do $$ begin execute format('alter database %I set default_transaction_read_only = {setting}', current_database()); end $$;
+        commit;
+        select pg_terminate_backend(pid) from pg_stat_activity where {sessions}"
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_database_can_only_be_read_everyone_is_told_and_then_all_goes_on_and_nothing_is_lost() {
+    const PUZZLES: usize = 20_000;
+    /// Connections of a server's that were made meanwhile only to read, at the most: each may refuse one call.
+    const REFUSALS_MAX: usize = 10;
+    let mut service = service_of(Database::fresh(), 2, &["--lease", "2"]);
+    let (text, limit) = puzzles(PUZZLES);
+    let quiet = run(&["solve", "-", "--output", "jsonl", "--placement-limit", &limit], &[], &text).stdout;
+    let grids: Vec<String> = text.lines().map(str::to_owned).collect();
+    let (first, rest) = grids.split_at(PUZZLES / 2);
+    let mut client = Client::connect(&service.url).await.unwrap();
+    let new = NewBatch {
+        id: "failed-over".to_owned(),
+        placement_limit: Some(limit.parse().unwrap()),
+        ..NewBatch::default()
+    };
+    let batch = client.create_batch(new).await.unwrap().name;
+    client.append(&batch, Some(0), first.to_vec()).await.unwrap();
+    half_done(&service, PUZZLES / 4);
+    assert_ne!(service.database.value("select count(*) from job"), "0", "it is in the middle");
+
+    fail_over(&service.database, true);
+    let begun = Instant::now();
+    for worker in &service.workers {
+        worker.logged("in a read-only transaction");
+    }
+    // For much longer than a lease.
+    while begun.elapsed() < Duration::from_secs(5) {
+        let refused = client.append(&batch, Some(first.len() as u64), rest.to_vec()).await.unwrap_err();
+        assert_eq!(refused.reason().as_deref(), Some("DATABASE_UNAVAILABLE"), "{refused:?}");
+        let refused = service.run(&["submit", "-"], SEED);
+        assert_eq!(refused.code, Some(1));
+        assert!(refused.stderr.contains("the database is not available just now"), "{}", refused.stderr);
+    }
+    eventually("what is there can be read", || {
+        (service.run(&["get", "failed-over"], "").code == Some(0)).then_some(())
+    });
+    fail_over(&service.database, false);
+    let mut refusals = 0;
+    while let Err(refused) = client.append(&batch, Some(first.len() as u64), rest.to_vec()).await {
+        refusals += 1;
+        assert!(refusals <= REFUSALS_MAX, "{refused:?}");
+        assert!(refused.is_transient(), "{refused:?}");
+    }
+    client.seal(&batch, Some(PUZZLES as u64)).await.unwrap();
+    assert!(all_results(&service, "failed-over") == quiet, "the bytes of a quiet run");
+    assert_eq!(service.database.value("select count(*) from job"), "0");
+    assert_eq!(service.database.value("select sum(hi - lo) from result"), PUZZLES.to_string());
+    for mut worker in std::mem::take(&mut service.workers) {
+        assert!(!worker.log().concat().contains("a lease has run out"), "nobody has died");
         assert_eq!(worker.stop(), 0, "it stayed up");
     }
 }
@@ -164,4 +234,30 @@ fn two_servers_and_four_workers_at_once_on_an_empty_database_all_start_ten_times
             assert_eq!(process.stop(), 0);
         }
     }
+}
+
+#[test]
+fn a_process_killed_in_the_middle_of_the_migration_leaves_it_to_nine_others() {
+    let database = Database::fresh();
+    let url = database.url();
+    let start = || Process::start(&["migrate"], &[("DATABASE_URL", &url)]);
+    // The first stands in the middle of it, the others wait for it.
+    let in_its_way = database.held("begin; create table tenant ()");
+    let mut killed = start();
+    database.blocked(1, "create table tenant");
+    let mut others: Vec<Process> = (0..9).map(|_| start()).collect();
+    database.blocked(9, "pg_advisory_lock");
+    killed.signal(Signal::SIGKILL);
+    killed.wait();
+    drop(in_its_way);
+    for other in &mut others {
+        assert_eq!(other.wait(), 0, "{:#?}", other.log());
+    }
+    let migrations = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations")).unwrap();
+    let migrations =
+        migrations.filter(|file| file.as_ref().unwrap().path().extension() == Some("sql".as_ref()));
+    let done = database.value("select count(*) from _sqlx_migrations where success");
+    assert_eq!(done, migrations.count().to_string());
+    let days = "select count(*) from pg_inherits where inhparent = 'payload'::regclass";
+    assert_eq!(database.value(days), "8", "today and a week ahead");
 }
