@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod database;
+mod numbers;
 mod process;
 mod proxy;
 mod searches;
@@ -12,6 +13,7 @@ mod service;
 mod wait;
 
 pub use database::{Database, Held};
+pub use numbers::Numbers;
 pub use process::{Finished, Process, binary, processes_naming, run};
 pub use proxy::Proxy;
 pub use searches::{ENDLESS, ENDLESS_LIMIT, ENDLESS_OPTIONS, ENDLESS_TAKEN, limit_for, with_long_searches};

@@ -4,7 +4,7 @@ use std::{
     io::{Read as _, Write as _},
     net::{Shutdown, TcpListener, TcpStream},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering::SeqCst},
     },
     thread,
@@ -16,6 +16,8 @@ pub struct Proxy {
     url: String,
     target: Arc<Mutex<String>>,
     limit: Arc<AtomicU64>,
+    /// The clients' ends of connections that have not been cut.
+    open: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Proxy {
@@ -29,14 +31,16 @@ impl Proxy {
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let target = Arc::new(Mutex::new(target.to_owned()));
         let limit = Arc::new(AtomicU64::new(u64::MAX));
-        let (to, left) = (Arc::clone(&target), Arc::clone(&limit));
+        let open: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
+        let (to, left, kept) = (Arc::clone(&target), Arc::clone(&limit), Arc::clone(&open));
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                let address = to.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                lock(&kept).extend(client.try_clone());
+                let address = lock(&to).clone();
                 forward(client, address.trim_start_matches("http://"), left.load(SeqCst));
             }
         });
-        Self { url, target, limit }
+        Self { url, target, limit, open }
     }
 
     /// Where it listens.
@@ -47,13 +51,25 @@ impl Proxy {
 
     /// Later connections go to another server.
     pub fn point_to(&self, target: &str) {
-        target.clone_into(&mut self.target.lock().unwrap_or_else(PoisonError::into_inner));
+        target.clone_into(&mut lock(&self.target));
+    }
+
+    /// Cuts all connections that there are.
+    pub fn cut(&self) {
+        for client in lock(&self.open).drain(..) {
+            // An error means that it is cut already.
+            client.shutdown(Shutdown::Both).ok();
+        }
     }
 
     /// Of later connections, so many bytes of the server reach the client; then the connection is cut.
     pub fn cut_after(&self, bytes: u64) {
         self.limit.store(bytes, SeqCst);
     }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn forward(client: TcpStream, target: &str, limit: u64) {

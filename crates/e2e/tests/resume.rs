@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fs, time::Duration};
 
 use client::{Client, NewBatch, Position, Start};
-use e2e::{Finished, Process, Proxy, SEED, Service, eventually, limit_for, run, with_long_searches};
+use e2e::{Finished, Numbers, Process, Proxy, SEED, Service, eventually, limit_for, run, with_long_searches};
 use nix::sys::signal::Signal;
 use proto::v1::{
     self,
@@ -13,16 +13,6 @@ use proto::v1::{
 };
 use tokio_stream::{StreamExt as _, wrappers::TcpListenerStream};
 use tonic::{Request, Response, Status, transport::Channel};
-
-/// Numbers that are many and mixed, the same in every run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-}
 
 fn puzzles(count: usize) -> String {
     run(&["generate", "-n", &count.to_string(), "--clues", "30", "--seed", "11"], &[], "").stdout
@@ -47,7 +37,7 @@ fn results_cut_at_a_hundred_random_places_go_on_at_the_other_server_with_nothing
     let submit = [&["submit", "-", "--detach", "--id", "cut-up"], &limited[..]].concat();
     assert_eq!(service.run(&submit, &text).code, Some(0));
     let proxy = Proxy::start(&servers[0]);
-    let mut numbers = Numbers(3);
+    let mut numbers = Numbers::of(3);
     let (mut cuts, mut pass) = (0, 0);
     assert_ne!(service.database.value("select count(*) from job"), "0", "it is being solved");
     while cuts < CUTS {
@@ -94,7 +84,7 @@ async fn a_stream_cut_at_a_thousand_random_places_brings_each_of_five_thousand_r
         clients[0].append(&batch, Some(message * 20), puzzles.to_vec()).await.unwrap();
     }
     clients[0].seal(&batch, Some(PUZZLES as u64)).await.unwrap();
-    let mut numbers = Numbers(5);
+    let mut numbers = Numbers::of(5);
     let mut cuts = 0;
     while cuts < 1_000 {
         let mut seen = BTreeSet::new();
