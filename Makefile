@@ -3,7 +3,7 @@ CARGO ?= cargo
 # A private PostgreSQL around one command; `--` twice: the first is cargo's.
 WITH_POSTGRES = $(CARGO) run --quiet -p local-postgres --bin with-postgres -- --
 
-.PHONY: help build demo test bench fuzz check postgres python sqlx sqlx-check buf deny clean
+.PHONY: help build demo test bench fuzz check postgres pgbouncer python sqlx sqlx-check buf deny clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -14,7 +14,7 @@ build: ## Build target/release/sudoku-batch
 demo: postgres ## Run the main job: private PostgreSQL, server, two workers, a bundled batch
 	$(CARGO) run --release --locked --bin sudoku-batch -- demo
 
-test: postgres python ## Run every test on a private PostgreSQL that is started and stopped for it
+test: postgres pgbouncer python ## Run every test on a private PostgreSQL that is started and stopped for it
 	$(CARGO) build --locked --workspace --all-targets
 	$(WITH_POSTGRES) $(CARGO) test --locked --workspace
 
@@ -32,6 +32,10 @@ check: ## Run what CI runs
 
 postgres: ## Install PostgreSQL's programs if there are none
 	@.ci/ensure-postgres
+
+# Without it the tests that need it fail by their names, and all others run.
+pgbouncer: ## Install PgBouncer's program if there is none, for the tests behind a pooler
+	-@.ci/ensure-pgbouncer
 
 python: ## Make target/python, where the Python client runs: its libraries and generated stubs
 	@.ci/ensure-python

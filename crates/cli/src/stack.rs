@@ -135,7 +135,10 @@ impl Role {
         let (url, log) = (environment.database_url.clone(), environment.log.clone());
         async move {
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
-            Child::start(name, &args, &[("DATABASE_URL", &url), ("SUDOKU_BATCH_LOG", &log)]).await
+            // The private PostgreSQL has no pooler before it, whatever the user's own has.
+            let variables =
+                [("DATABASE_URL", &*url), ("SUDOKU_BATCH_PGBOUNCER", "false"), ("SUDOKU_BATCH_LOG", &*log)];
+            Child::start(name, &args, &variables).await
         }
     }
 

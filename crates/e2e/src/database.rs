@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::OnceLock,
 };
@@ -146,6 +146,16 @@ impl Database {
     /// When it has none of its own, or that does not start.
     pub fn start_postgres(&mut self) {
         self.own.as_mut().expect("its own").start();
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where its PostgreSQL listens.
+    pub(crate) fn socket_dir(&self) -> &Path {
+        &self.socket_dir
     }
 
     /// How the roles reach it.

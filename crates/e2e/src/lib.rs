@@ -6,6 +6,7 @@
 
 mod database;
 mod numbers;
+mod pooler;
 mod process;
 mod proxy;
 mod searches;
@@ -14,6 +15,7 @@ mod wait;
 
 pub use database::{Database, Held};
 pub use numbers::Numbers;
+pub use pooler::Pooler;
 pub use process::{Finished, Process, binary, processes_naming, run};
 pub use proxy::Proxy;
 pub use searches::{ENDLESS, ENDLESS_LIMIT, ENDLESS_OPTIONS, ENDLESS_TAKEN, limit_for, with_long_searches};

@@ -47,6 +47,7 @@ fn command(args: &[&str]) -> Command {
     command.args(args);
     for name in [
         "DATABASE_URL",
+        "SUDOKU_BATCH_PGBOUNCER",
         "SUDOKU_BATCH_SERVER",
         "SUDOKU_BATCH_TENANT",
         "SUDOKU_BATCH_LOG",

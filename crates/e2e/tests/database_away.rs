@@ -246,7 +246,7 @@ fn a_process_killed_in_the_middle_of_the_migration_leaves_it_to_nine_others() {
     let mut killed = start();
     database.blocked(1, "create table tenant");
     let mut others: Vec<Process> = (0..9).map(|_| start()).collect();
-    database.blocked(9, "pg_advisory_lock");
+    database.blocked(9, "sudoku-batch migrations");
     killed.signal(Signal::SIGKILL);
     killed.wait();
     drop(in_its_way);

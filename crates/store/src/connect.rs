@@ -7,12 +7,12 @@ use std::{
 };
 
 use sqlx::{
-    Connection as _, PgConnection, PgPool,
+    Connection as _, PgConnection, Row as _,
     pool::PoolConnectionMetadata,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
-use crate::{Error, Keep};
+use crate::{Error, Keep, pool::Pool};
 
 /// The oldest major version of PostgreSQL that will do.
 const VERSION_MIN: u32 = 14;
@@ -24,8 +24,10 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 const REST_MAX: Duration = Duration::from_secs(1);
 /// No statement of the house takes longer; one that does is stuck.
 const STATEMENT_TIMEOUT: &str = "60s";
-/// No transaction of the house stays open between statements.
+/// No transaction of the house stays open between statements. Written as the database shows it.
 const IDLE_IN_TRANSACTION_TIMEOUT: &str = "10s";
+/// What helps whoever has a pooler in between.
+const POOLER_ADVICE: &str = "if that is PgBouncer or another pooler, --pgbouncer is the way through it";
 
 /// When a commit is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,12 +49,14 @@ pub struct Config {
     pub durability: Durability,
     /// What `pg_stat_activity` shows.
     pub application_name: String,
+    /// The URL leads to a pooler that lends a server for one transaction at a time, such as `PgBouncer` in transaction mode: nothing is left to a session.
+    pub is_pooled: bool,
 }
 
 /// The way to the database; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Store {
-    pub(crate) pool: PgPool,
+    pub(crate) pool: Pool,
     pub(crate) database: String,
     /// For how long the batches that are created by it stay.
     pub(crate) keep: Keep,
@@ -67,20 +71,29 @@ impl Store {
         let options = options(config)?;
         let database = describe(&options);
         // One plain connection first: the pool would hide the cause behind its own time-out.
-        let version = tokio::time::timeout(CONNECT_TIMEOUT, first_look(&options))
+        let seen = tokio::time::timeout(CONNECT_TIMEOUT, first_look(&options))
             .await
             .map_err(|_| unavailable(&database, &format!("no answer within {CONNECT_TIMEOUT:?}")))?
             .map_err(|error| unavailable(&database, &reason(&error)))?;
-        if version < VERSION_MIN {
-            return Err(Error::TooOld { database, found: version, needed: VERSION_MIN });
+        if seen.version < VERSION_MIN {
+            return Err(Error::TooOld { database, found: seen.version, needed: VERSION_MIN });
         }
-        let pool = PgPoolOptions::new()
+        if !config.is_pooled && seen.idle_in_transaction_timeout != IDLE_IN_TRANSACTION_TIMEOUT {
+            let reason =
+                format!("something in between keeps the session's settings from it; {POOLER_ADVICE}");
+            return Err(unavailable(&database, &reason));
+        }
+        let connections = PgPoolOptions::new()
             .max_connections(config.connections_max)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             // Asked only after a rest: a question before every statement would double the round trips.
             .test_before_acquire(false)
             .before_acquire(|connection, known| Box::pin(is_fit(connection, known)))
             .connect_lazy_with(options);
+        let pool = match config.is_pooled {
+            false => Pool::direct(connections),
+            true => Pool::lent(connections, &settings(config.durability)),
+        };
         Ok(Self { pool, database, keep: Keep::default() })
     }
 
@@ -98,7 +111,7 @@ impl Store {
 
     /// Closes all connections and waits for those in use.
     pub async fn close(&self) {
-        self.pool.close().await;
+        self.pool.connections().close().await;
     }
 }
 
@@ -127,11 +140,21 @@ fn read_only_for() -> Option<Duration> {
 }
 
 fn options(config: &Config) -> Result<PgConnectOptions, Error> {
-    let synchronous_commit = match config.durability {
+    let options = parse(&config.url)?.application_name(&config.application_name);
+    Ok(match config.is_pooled {
+        false => options.options(settings(config.durability)),
+        // A pooler refuses at the start what it cannot set on each server that it lends.
+        true => options.extra_float_digits(None),
+    })
+}
+
+/// What the statements of the house are written for.
+fn settings(durability: Durability) -> [(&'static str, &'static str); 6] {
+    let synchronous_commit = match durability {
         Durability::Synchronous => "on",
         Durability::Asynchronous => "off",
     };
-    Ok(parse(&config.url)?.application_name(&config.application_name).options([
+    [
         ("synchronous_commit", synchronous_commit),
         ("statement_timeout", STATEMENT_TIMEOUT),
         ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_TIMEOUT),
@@ -140,7 +163,7 @@ fn options(config: &Config) -> Result<PgConnectOptions, Error> {
         ("TimeZone", "UTC"),
         // "already exists, skipping" is no news.
         ("client_min_messages", "warning"),
-    ]))
+    ]
 }
 
 fn parse(url: &str) -> Result<PgConnectOptions, Error> {
@@ -151,12 +174,23 @@ fn parse(url: &str) -> Result<PgConnectOptions, Error> {
         .map_err(|error| Error::BadUrl(format!("the database URL cannot be read: {}", reason(&error))))
 }
 
-async fn first_look(options: &PgConnectOptions) -> Result<u32, sqlx::Error> {
+/// What a connection finds at its other end.
+struct Seen {
+    version: u32,
+    idle_in_transaction_timeout: String,
+}
+
+async fn first_look(options: &PgConnectOptions) -> Result<Seen, sqlx::Error> {
     let mut connection = PgConnection::connect_with(options).await?;
-    let version: String =
-        sqlx::query_scalar("select current_setting('server_version_num')").fetch_one(&mut connection).await?;
+    // In one message: a pooler may be in between, whether that was said or not.
+    let look = "select current_setting('server_version_num'), current_setting('idle_in_transaction_session_timeout')";
+    let row = sqlx::raw_sql(look).fetch_one(&mut connection).await?;
     connection.close().await?;
-    Ok(version.parse::<u32>().unwrap_or(0) / 10_000)
+    let version: String = row.try_get(0)?;
+    Ok(Seen {
+        version: version.parse::<u32>().unwrap_or(0) / 10_000,
+        idle_in_transaction_timeout: row.try_get(1)?,
+    })
 }
 
 /// The database that options name, without its password: for messages and logs.
@@ -181,7 +215,11 @@ fn reason(error: &sqlx::Error) -> String {
         sqlx::Error::Configuration(inner) => inner.to_string(),
         other => other.to_string(),
     };
-    text.lines().next().unwrap_or_default().to_owned()
+    let line = text.lines().next().unwrap_or_default();
+    match line.contains("unsupported startup parameter") {
+        false => line.to_owned(),
+        true => format!("{line}; {POOLER_ADVICE}"),
+    }
 }
 
 #[cfg(test)]

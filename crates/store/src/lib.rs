@@ -14,6 +14,7 @@ mod jobs;
 mod keep;
 mod migrate;
 mod pieces;
+mod pool;
 mod queued;
 mod results;
 mod shares;

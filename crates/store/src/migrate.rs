@@ -1,6 +1,6 @@
 //! Bringing the schema up to date, from any number of processes at once.
 
-use sqlx::migrate::Migrator;
+use sqlx::{Connection as _, migrate::Migrator};
 
 use crate::{Error, Store};
 
@@ -21,7 +21,7 @@ impl Store {
     pub async fn migrate(&self) -> Result<(), Error> {
         if !self.is_current().await? {
             let mut migrator = Migrator::with_migrations(MIGRATOR.iter().cloned().collect());
-            migrator.set_ignore_missing(true);
+            migrator.set_ignore_missing(true).set_locking(false);
             self.run(&migrator).await?;
         }
         self.ensure_partitions().await
@@ -32,13 +32,29 @@ impl Store {
         let mut tries = 0;
         loop {
             tries += 1;
-            match migrator.run(&self.pool).await.map_err(Error::from) {
+            match self.run_once(migrator).await {
                 Err(error) if error.is_transient() && tries < MIGRATE_TRIES_MAX => {
                     tracing::warn!(%error, "the schema could not be changed just now; trying again");
                 }
                 done => return done,
             }
         }
+    }
+
+    /// Runs the migrations in one transaction, which has the lock until its end: a lock of the session could stay with a server that a pooler lends to others next.
+    async fn run_once(&self, migrator: &Migrator) -> Result<(), Error> {
+        // Out of the pool: it is cut if this fails or is dropped, with all that it has prepared.
+        let mut connection = self.pool.connections().acquire().await?.detach();
+        let mut transaction = connection.begin_with(self.pool.begin()).await?;
+        sqlx::raw_sql("select pg_advisory_xact_lock(hashtext('sudoku-batch migrations'))")
+            .execute(&mut *transaction)
+            .await?;
+        migrator.run_direct(None, &mut *transaction, false).await?;
+        // A pooler's server outlives this connection, and the names of its statements come again.
+        transaction.clear_cached_statements().await?;
+        transaction.commit().await?;
+        connection.close().await?;
+        Ok(())
     }
 
     /// Makes the partitions from today on, as far as they are missing.

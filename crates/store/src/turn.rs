@@ -303,14 +303,17 @@ impl Store {
     }
 
     /// Runs the statements of a turn with nothing to do on so many connections, which then have them parsed and planned: that takes as long as a hundred turns, and
-    /// the first job would wait for it.
+    /// the first job would wait for it. Nothing where a connection keeps no plans.
     ///
     /// # Errors
     /// [`Error::Database`].
     pub async fn rehearse(&self, connections: u32) -> Result<(), Error> {
+        if !self.pool.has_sessions() {
+            return Ok(());
+        }
         let mut held = Vec::new();
         for _ in 0..connections {
-            held.push(self.pool.acquire().await?);
+            held.push(self.pool.connections().acquire().await?);
         }
         for connection in &mut held {
             let worker = WorkerId::fresh();

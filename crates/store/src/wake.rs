@@ -1,7 +1,7 @@
 //! Waking: one LISTEN connection a process, fanned out to all its waiters.
 //!
 //! A notification is a hint: it is lost while the connection is made anew. Every waiter therefore arms itself *before* it
-//! looks at the tables, and looks again after a bounded wait whatever happens.
+//! looks at the tables, and looks again after a bounded wait whatever happens. Through a pooler, which lends no server to wait with, that look is all there is.
 
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ const CANCEL_CHANNEL: &str = "sudoku_cancel";
 const ROUND_CHANNEL: &str = "sudoku_round";
 /// Wakes that a slow waiter may be behind; beyond that it is told to look anyway.
 const BACKLOG_MAX: usize = 256;
+/// Where nothing is heard, each waiter looks again after this at the latest; with the jitter of a quarter it is a second.
+const UNHEARD_WAIT_MAX: Duration = Duration::from_millis(800);
 /// Pause before a lost LISTEN connection is tried again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 
@@ -86,6 +88,8 @@ pub enum Listens {
 pub struct Waker {
     sender: broadcast::Sender<Wake>,
     task: JoinHandle<()>,
+    /// How long its waiters wait at the most, whatever they want.
+    wait_max: Duration,
 }
 
 impl Drop for Waker {
@@ -99,26 +103,31 @@ impl Waker {
     #[must_use]
     pub fn start(store: Store, listens: Listens) -> Self {
         let (sender, _) = broadcast::channel(BACKLOG_MAX);
+        let wait_max = if store.pool.has_sessions() { Duration::MAX } else { UNHEARD_WAIT_MAX };
         let task = tokio::spawn(listen(store, sender.clone(), listens));
-        Self { sender, task }
+        Self { sender, task, wait_max }
+    }
+
+    fn wakes(&self, wanted: Wake) -> Wakes {
+        Wakes { receiver: self.sender.subscribe(), wanted, wait_max: self.wait_max }
     }
 
     /// Arms a waiter for new jobs.
     #[must_use]
     pub fn jobs(&self) -> Wakes {
-        Wakes { receiver: self.sender.subscribe(), wanted: Wake::Jobs }
+        self.wakes(Wake::Jobs)
     }
 
     /// Arms a waiter for new jobs that may take long.
     #[must_use]
     pub fn long_jobs(&self) -> Wakes {
-        Wakes { receiver: self.sender.subscribe(), wanted: Wake::LongJobs }
+        self.wakes(Wake::LongJobs)
     }
 
     /// Arms a waiter for batches that are being cancelled.
     #[must_use]
     pub fn cancels(&self) -> Wakes {
-        Wakes { receiver: self.sender.subscribe(), wanted: Wake::Cancels }
+        self.wakes(Wake::Cancels)
     }
 
     /// Hears what other processes, and this one, tell of.
@@ -130,7 +139,7 @@ impl Waker {
     /// Arms a waiter for a batch's results and its end.
     #[must_use]
     pub fn results(&self, batch_id: i64) -> Wakes {
-        Wakes { receiver: self.sender.subscribe(), wanted: Wake::Results(batch_id) }
+        self.wakes(Wake::Results(batch_id))
     }
 }
 
@@ -139,6 +148,7 @@ impl Waker {
 pub struct Wakes {
     receiver: broadcast::Receiver<Wake>,
     wanted: Wake,
+    wait_max: Duration,
 }
 
 impl Wakes {
@@ -157,6 +167,7 @@ impl Wakes {
     /// Waits for a wake, at most `wait` and a jitter of up to a quarter more, so that many waiters do not look in step. Returns whether there
     /// was one.
     pub async fn wait(&mut self, wait: Duration) -> bool {
+        let wait = wait.min(self.wait_max);
         let deadline = Instant::now() + wait + jitter(wait / 4);
         loop {
             match tokio::time::timeout_at(deadline, self.receiver.recv()).await {
@@ -212,6 +223,10 @@ pub fn jitter(up_to: Duration) -> Duration {
 }
 
 async fn listen(store: Store, sender: broadcast::Sender<Wake>, listens: Listens) {
+    if !store.pool.has_sessions() {
+        tracing::info!("nothing is heard through a pooler: what waits is found by looking");
+        return;
+    }
     loop {
         match listen_once(&store, &sender, listens).await {
             Ok(()) => tracing::warn!("the listening connection was lost; listening again"),
@@ -224,7 +239,7 @@ async fn listen(store: Store, sender: broadcast::Sender<Wake>, listens: Listens)
 
 /// Listens until the connection breaks.
 async fn listen_once(store: &Store, sender: &broadcast::Sender<Wake>, listens: Listens) -> Result<(), Error> {
-    let mut listener = PgListener::connect_with(&store.pool).await?;
+    let mut listener = PgListener::connect_with(store.pool.connections()).await?;
     // Off: a broken connection must be seen here, since what was sent meanwhile is lost.
     listener.eager_reconnect(false);
     match listens {

@@ -319,6 +319,7 @@ async fn migrating_is_safe_at_once_from_many_and_needs_no_rights_when_all_is_the
         connections_max: 2,
         durability: Durability::Synchronous,
         application_name: "test".to_owned(),
+        is_pooled: false,
     };
     let all: Vec<_> = (0..10)
         .map(|_| {

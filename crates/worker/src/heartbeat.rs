@@ -90,6 +90,7 @@ async fn connect(config: &Config) -> Store {
         connections_max: 1,
         durability: Durability::Asynchronous,
         application_name: "sudoku-batch heartbeat".to_owned(),
+        is_pooled: config.is_pooled,
     };
     loop {
         match Store::connect(&config).await {

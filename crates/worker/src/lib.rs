@@ -63,6 +63,8 @@ const DURABLE_CONNECTIONS: u32 = 4;
 pub struct Config {
     /// How to reach the database.
     pub database_url: String,
+    /// A pooler is in between: see [`store::Config::is_pooled`].
+    pub is_pooled: bool,
     /// Solver threads, 1 or more.
     pub threads: u32,
     /// How wide the solver's vectors are.
@@ -134,6 +136,7 @@ impl Worker {
             connections_max,
             durability,
             application_name: "sudoku-batch work".to_owned(),
+            is_pooled: config.is_pooled,
         };
         let durable = Store::connect(&connect(DURABLE_CONNECTIONS, Durability::Synchronous)).await?;
         durable.migrate().await?;

@@ -93,6 +93,11 @@ pub(crate) struct Database {
     /// PostgreSQL 14 or newer: postgres://USER:PASSWORD@HOST:PORT/DATABASE.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub(crate) database_url: String,
+
+    /// The URL leads to PgBouncer or another pooler in transaction mode, any version: statements are run without names, nothing is listened to, and new work is
+    /// found by looking, within about a second. Slower for small batches.
+    #[arg(long, env = "SUDOKU_BATCH_PGBOUNCER", value_parser = clap::builder::BoolishValueParser::new())]
+    pub(crate) pgbouncer: bool,
 }
 
 #[derive(ClapArgs, Debug)]

@@ -10,6 +10,7 @@ pub(crate) async fn run(args: Migrate) -> anyhow::Result<Exit> {
         connections_max: 1,
         durability: Durability::Synchronous,
         application_name: "sudoku-batch migrate".to_owned(),
+        is_pooled: args.database.pgbouncer,
     })
     .await?;
     store.migrate().await?;

@@ -88,6 +88,7 @@ async fn start(args: &Serve) -> anyhow::Result<(TcpListener, Store)> {
         connections_max: CONNECTIONS_MAX,
         durability: Durability::Synchronous,
         application_name: "sudoku-batch serve".to_owned(),
+        is_pooled: args.database.pgbouncer,
     })
     .await?;
     store.migrate().await?;

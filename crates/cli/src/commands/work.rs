@@ -20,6 +20,7 @@ pub(crate) async fn run(args: Work) -> anyhow::Result<Exit> {
     let threads = args.threads.unwrap_or_else(cores);
     let config = Config {
         database_url: args.database.database_url,
+        is_pooled: args.database.pgbouncer,
         threads,
         width: args.width.get(),
         lease: args.lease,

@@ -90,11 +90,13 @@ impl Yardsticks {
                 connections_max,
                 durability,
                 application_name: "sudoku-batch bench".to_owned(),
+                is_pooled: false,
             })
             .await?;
             // A statement that takes long here is no news. Nothing is connected yet.
-            let options = store.pool.connect_options().as_ref().clone().disable_statement_logging();
-            store.pool.set_connect_options(options);
+            let options =
+                store.pool.connections().connect_options().as_ref().clone().disable_statement_logging();
+            store.pool.connections().set_connect_options(options);
             Ok(store)
         };
         // Two more than workers: one submits, one reads the answers back.
@@ -108,7 +110,7 @@ impl Yardsticks {
     /// # Errors
     /// [`Error::Database`].
     pub async fn settle(&self) -> Result<(), Error> {
-        let mut connection = self.durable.pool.acquire().await?;
+        let mut connection = self.durable.pool.connections().acquire().await?;
         for statement in
             ["set statement_timeout = 0", "vacuum (analyze)", "checkpoint", "reset statement_timeout"]
         {

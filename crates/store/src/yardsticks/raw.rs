@@ -140,8 +140,8 @@ impl Yardsticks {
                 messages,
                 next: Arc::clone(&next),
                 pass,
-                durable: self.durable.pool.acquire().await?,
-                relaxed: self.relaxed.pool.acquire().await?,
+                durable: self.durable.pool.connections().acquire().await?,
+                relaxed: self.relaxed.pool.connections().acquire().await?,
             });
         }
         let began = Instant::now();

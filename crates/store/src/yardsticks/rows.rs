@@ -160,7 +160,7 @@ impl Yardsticks {
         let submitted = Arc::new(AtomicBool::new(false));
         let (completed, reading) = unbounded_channel();
         let connection = async || -> Result<Connection, Error> {
-            let mut connection = self.durable.pool.acquire().await?;
+            let mut connection = self.durable.pool.connections().acquire().await?;
             sqlx::raw_sql(PLAN).execute(&mut *connection).await?;
             Ok(connection)
         };

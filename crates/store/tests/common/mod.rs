@@ -19,6 +19,7 @@ pub async fn store(database: &Database) -> Store {
         connections_max: 12,
         durability: Durability::Synchronous,
         application_name: "test".to_owned(),
+        is_pooled: false,
     })
     .await
     .unwrap();
