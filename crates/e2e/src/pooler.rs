@@ -20,8 +20,9 @@ const PORT: u16 = 6432;
 /// Where packages put the program, if not on the PATH.
 const FOLDERS: [&str; 5] =
     ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin"];
-/// Starts the program and ends it when standard input closes, so that it never outlives the test.
-const KEEPER: &str = r#""$@" 2>"$0" & pid=$!; read -r _; kill "$pid" 2>/dev/null; wait "$pid""#;
+/// Starts the program and ends it when standard input closes, so that it never outlives the test. A word that may be disobeyed would not do: since 1.23 it waits for
+/// its clients at SIGTERM.
+const KEEPER: &str = r#""$@" 2>"$0" & pid=$!; read -r _; kill -KILL "$pid" 2>/dev/null; wait "$pid""#;
 
 /// A running PgBouncer.
 #[derive(Debug)]
@@ -81,8 +82,7 @@ impl Pooler {
     }
 
     /// What it has said so far.
-    #[must_use]
-    pub fn log(&self) -> String {
+    fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 }

@@ -49,7 +49,7 @@ pub struct Config {
     pub durability: Durability,
     /// What `pg_stat_activity` shows.
     pub application_name: String,
-    /// The URL leads to a pooler that lends a server for one transaction at a time, such as `PgBouncer` in transaction mode: nothing is left to a session.
+    /// The URL leads to a pooler that lends a server for one transaction at a time, such as PgBouncer in transaction mode: nothing is left to a session.
     pub is_pooled: bool,
 }
 
@@ -90,9 +90,10 @@ impl Store {
             .test_before_acquire(false)
             .before_acquire(|connection, known| Box::pin(is_fit(connection, known)))
             .connect_lazy_with(options);
-        let pool = match config.is_pooled {
-            false => Pool::direct(connections),
-            true => Pool::lent(connections, &settings(config.durability)),
+        let pool = if config.is_pooled {
+            Pool::lent(connections, &settings(config.durability))
+        } else {
+            Pool::direct(connections)
         };
         Ok(Self { pool, database, keep: Keep::default() })
     }
@@ -141,10 +142,11 @@ fn read_only_for() -> Option<Duration> {
 
 fn options(config: &Config) -> Result<PgConnectOptions, Error> {
     let options = parse(&config.url)?.application_name(&config.application_name);
-    Ok(match config.is_pooled {
-        false => options.options(settings(config.durability)),
+    Ok(if config.is_pooled {
         // A pooler refuses at the start what it cannot set on each server that it lends.
-        true => options.extra_float_digits(None),
+        options.extra_float_digits(None)
+    } else {
+        options.options(settings(config.durability))
     })
 }
 
@@ -216,9 +218,10 @@ fn reason(error: &sqlx::Error) -> String {
         other => other.to_string(),
     };
     let line = text.lines().next().unwrap_or_default();
-    match line.contains("unsupported startup parameter") {
-        false => line.to_owned(),
-        true => format!("{line}; {POOLER_ADVICE}"),
+    if line.contains("unsupported startup parameter") {
+        format!("{line}; {POOLER_ADVICE}")
+    } else {
+        line.to_owned()
     }
 }
 

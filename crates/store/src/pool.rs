@@ -1,8 +1,12 @@
 //! Running statements: on connections of this process alone, or through a pooler that lends a server for one transaction at a time.
 //!
 //! Through a pooler each statement is a transaction by name: begin, with the settings that a connection of its own would have been given when it was made; the
-//! statement; commit. So the pooler cannot lend the server to somebody else between the statement's parts, its name need not be known to any other server (it has none), and
-//! nothing is left on the server. It costs three more round trips, and the statement is planned each time.
+//! statement; commit. Nothing is left on the server for whoever it is lent to next, and nothing is expected there. It costs three more round trips, and the statement is planned
+//! each time.
+//!
+//! A cache of no statements would not do instead. sqlx parses a statement under a name all the same, which the pooler's next server does not know or knows as another
+//! statement's; and it parts parse and bind by a sync, at which the pooler may lend the server to somebody else, whose unnamed statement would then be bound. Within a
+//! transaction it may not.
 
 use std::sync::Arc;
 
