@@ -141,7 +141,10 @@ impl Worker {
         let durable = Store::connect(&connect(DURABLE_CONNECTIONS, Durability::Synchronous)).await?;
         durable.migrate().await?;
         let turns = Store::connect(&connect(config.threads, Durability::Asynchronous)).await?;
-        turns.rehearse(config.threads).await?;
+        if let Err(error) = turns.rehearse(config.threads).await {
+            // It saves time only. What is wrong the lanes find as well, and they try again.
+            tracing::debug!(%error, "the statements of a turn could not be tried");
+        }
         let others = lanes(config.threads).filter(|kind| *kind != Kind::Short).count();
         let connections = u32::try_from(others).unwrap_or(u32::MAX) + CONNECTIONS_EXTRA;
         let store = Store::connect(&connect(connections, Durability::Asynchronous)).await?;
