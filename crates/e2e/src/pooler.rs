@@ -22,7 +22,7 @@ const FOLDERS: [&str; 5] =
     ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin"];
 /// Starts the program and ends it when standard input closes, so that it never outlives the test. A word that may be disobeyed would not do: since 1.23 it waits for
 /// its clients at SIGTERM.
-const KEEPER: &str = r#""$@" 2>"$0" & pid=$!; read -r _; kill -KILL "$pid" 2>/dev/null; wait "$pid""#;
+const KEEPER: &str = r#""$@" 2>"$0" & pid=$!; exec 2>/dev/null; read -r _; kill -KILL "$pid"; wait "$pid""#;
 
 /// A running PgBouncer.
 #[derive(Debug)]
