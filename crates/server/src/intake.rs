@@ -193,7 +193,10 @@ async fn add(
     let may = |end: u64, bytes: usize, next: &PackedPuzzles| {
         let next_end = end + next.len() as u64;
         let fits = bytes + next.0.bytes() <= APPEND_BYTES_MAX && next_end <= BATCH_PUZZLES_MAX;
-        Some((admission.admit(tenant, next.len() as u64).ok()?, next_end)).filter(|_| fits)
+        if !fits {
+            return None;
+        }
+        Some((admission.admit(tenant, next.len() as u64).ok()?, next_end))
     };
     while let Some((offer, (leave, next_end))) = line.take(end, |next| may(end, bytes, next)) {
         chunks.append(&mut offer.puzzles.chunks(0, end));
