@@ -1,6 +1,6 @@
 //! Puzzles to and from bytes.
 
-use solver::{CELLS, Clashes, Givens, Puzzle};
+use solver::{CELLS, DenseGivens, Givens, Puzzle};
 
 use crate::{
     Damaged,
@@ -11,10 +11,6 @@ use crate::{
 pub const PUZZLE_FORMAT: i16 = 1;
 
 const HASH_BYTES: usize = 16;
-/// Digits of a word, half a byte each.
-const WORD_DIGITS: u32 = 16;
-/// Bytes of 81 digits, up to a whole word.
-const DIGITS_BYTES: usize = 48;
 
 /// Appends the entry of a puzzle, or of what is none, to `out`. Texts of the same puzzle give the same bytes, for `0` and `.` are both empty.
 ///
@@ -46,67 +42,18 @@ fn put_refused(text: &[u8], puzzle: Puzzle, out: &mut Vec<u8>) {
 }
 
 /// Checks and packs in one pass; writes nothing and returns false if the text is no puzzle.
+#[inline]
 fn put_givens(text: &[u8], out: &mut Vec<u8>) -> bool {
     let Ok(text) = <&[u8; CELLS]>::try_from(text) else { return false };
-    let Some(halves) = given_cells(text) else { return false };
-    let mut entry = [0; MASK_BYTES + DIGITS_BYTES];
-    entry[..8].copy_from_slice(&halves[0].to_le_bytes());
-    entry[8..MASK_BYTES].copy_from_slice(&halves[1].to_le_bytes()[..MASK_BYTES - 8]);
-    let mut words = entry[MASK_BYTES..].chunks_exact_mut(8);
-    let mut clashes = Clashes::default();
-    let (mut word, mut count) = (0_u64, 0_u32);
-    for (mut half, first) in halves.into_iter().zip([0, 64]) {
-        while half != 0 {
-            let cell = first + half.trailing_zeros() as usize;
-            half &= half - 1;
-            let digit = text[cell] & 15;
-            clashes.place(cell, digit);
-            word = word << 4 | u64::from(digit);
-            count += 1;
-            if count.is_multiple_of(WORD_DIGITS)
-                && let Some(bytes) = words.next()
-            {
-                bytes.copy_from_slice(&word.to_be_bytes());
-            }
-        }
-    }
-    if clashes.any() {
-        return false;
-    }
-    let last = count % WORD_DIGITS;
-    if last != 0
-        && let Some(bytes) = words.next()
-    {
-        bytes.copy_from_slice(&(word << (4 * (WORD_DIGITS - last))).to_be_bytes());
-    }
-    out.extend_from_slice(&entry[..MASK_BYTES + count.div_ceil(2) as usize]);
+    let Some(DenseGivens { cells, digits }) = DenseGivens::of_text(text) else { return false };
+    // As many bytes as there may be, which is a copy of a fixed size, and then those off that there are not.
+    let mut entry = [0; MASK_BYTES + DenseGivens::BYTES];
+    entry[..16].copy_from_slice(&cells.to_le_bytes());
+    entry[MASK_BYTES..].copy_from_slice(&digits);
+    let len = out.len() + MASK_BYTES + cells.count_ones().div_ceil(2) as usize;
+    out.extend_from_slice(&entry);
+    out.truncate(len);
     true
-}
-
-/// The cells that hold a digit, the first 64 and the others; `None` if a character is none of a puzzle's.
-fn given_cells(text: &[u8; CELLS]) -> Option<[u64; 2]> {
-    // A byte a cell, in a form that compilers turn into vectors; then a bit a cell.
-    let mut are_given = [0_u8; 88];
-    let mut is_wrong = 0;
-    for (is_given, &byte) in are_given.iter_mut().zip(text) {
-        *is_given = u8::from(byte.wrapping_sub(b'1') < 9);
-        let is_empty = u8::from(byte == b'.') | u8::from(byte == b'0');
-        is_wrong |= 1 ^ (*is_given | is_empty);
-    }
-    if is_wrong != 0 {
-        return None;
-    }
-    let mut halves = [0; 2];
-    for (place, eight) in are_given.chunks_exact(8).enumerate() {
-        halves[place / 8] |= low_bits(eight.try_into().unwrap_or_default()) << (place % 8 * 8);
-    }
-    Some(halves)
-}
-
-/// The lowest bit of each of eight bytes, of which nothing else is set.
-fn low_bits(bytes: [u8; 8]) -> u64 {
-    // The product moves the bit of byte `i` from place 8 i to place 56 + i; no two of its terms meet.
-    u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
 /// FNV-1a, 128 bits (Fowler, Noll, Vo; draft-eastlake-fnv), with `0` read as `.`.
@@ -136,53 +83,56 @@ impl<'a> PuzzleReader<'a> {
         }
         Ok(Self { cursor: Cursor(data) })
     }
-}
 
-#[inline]
-fn read<'a>(cursor: &mut Cursor<'a>) -> Result<(&'a [u8], Puzzle), Damaged> {
-    let start = cursor.0;
-    let mask = cursor.mask()?;
-    let puzzle = if is_escape(mask) {
-        let invalid = cursor.invalid(mask)?;
-        cursor.take(HASH_BYTES)?;
-        Err(invalid)
-    } else if is_plain(mask) {
-        Ok(givens(cursor, mask)?)
-    } else {
-        return Err(Damaged::Entry);
-    };
-    Ok((&start[..start.len() - cursor.0.len()], puzzle))
-}
-
-#[inline]
-fn givens(cursor: &mut Cursor<'_>, mask: u128) -> Result<Givens, Damaged> {
-    // Whole words are read, so beyond the entry too, and near the end of the piece from a copy that goes on with zeros.
-    let rest = cursor.0;
-    let mut copy = [0; DIGITS_BYTES];
-    let bytes = cursor.take(mask.count_ones().div_ceil(2) as usize)?;
-    let digits = rest.first_chunk().unwrap_or_else(|| {
-        copy[..bytes.len()].copy_from_slice(bytes);
-        &copy
-    });
-    let mut words = digits.chunks_exact(8);
-    let (mut word, mut left) = (0_u64, 0);
-    let next_digit = || {
-        if left == 0 {
-            word = words.next().map_or(0, |bytes| u64::from_be_bytes(bytes.try_into().unwrap_or_default()));
-            left = WORD_DIGITS;
-        }
-        left -= 1;
-        word = word.rotate_left(4);
-        word.to_le_bytes()[0] & 15
-    };
-    Givens::of_cells(mask, next_digit).ok_or(Damaged::Entry)
+    /// Reads the next entry into `puzzle`, and gives the entry's own bytes; `None` at the end. After damage nothing more is read, and `puzzle` says nothing.
+    #[inline]
+    pub fn next_into(&mut self, puzzle: &mut Puzzle) -> Option<Result<&'a [u8], Damaged>> {
+        self.cursor.step(|cursor| read(cursor, puzzle))
+    }
 }
 
 impl<'a> Iterator for PuzzleReader<'a> {
     type Item = Result<(&'a [u8], Puzzle), Damaged>;
 
-    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.cursor.step(read)
+        let mut puzzle = Ok(Givens::NONE);
+        let read = self.next_into(&mut puzzle)?;
+        Some(read.map(|entry| (entry, puzzle)))
     }
+}
+
+#[inline]
+fn read<'a>(cursor: &mut Cursor<'a>, puzzle: &mut Puzzle) -> Result<&'a [u8], Damaged> {
+    let start = cursor.0;
+    let mask = cursor.mask()?;
+    if is_escape(mask) {
+        let invalid = cursor.invalid(mask)?;
+        cursor.take(HASH_BYTES)?;
+        *puzzle = Err(invalid);
+    } else if is_plain(mask) {
+        if puzzle.is_err() {
+            *puzzle = Ok(Givens::NONE);
+        }
+        if let Ok(givens) = puzzle {
+            read_givens(cursor, mask, givens)?;
+        }
+    } else {
+        return Err(Damaged::Entry);
+    }
+    Ok(&start[..start.len() - cursor.0.len()])
+}
+
+#[inline]
+fn read_givens(cursor: &mut Cursor<'_>, cells: u128, givens: &mut Givens) -> Result<(), Damaged> {
+    // Whole words are read, so beyond the entry too, and near the end of the piece from a copy that goes on with zeros.
+    let rest = cursor.0;
+    let bytes = cursor.take(cells.count_ones().div_ceil(2) as usize)?;
+    let is_right = if let Some(digits) = rest.first_chunk() {
+        givens.set_dense(cells, digits)
+    } else {
+        let mut copy = [0; DenseGivens::BYTES];
+        copy[..bytes.len()].copy_from_slice(bytes);
+        givens.set_dense(cells, &copy)
+    };
+    if is_right { Ok(()) } else { Err(Damaged::Entry) }
 }

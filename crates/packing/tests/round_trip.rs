@@ -77,6 +77,19 @@ fn puzzles_come_back_as_they_were_parsed_from_pieces_of_any_number() {
 }
 
 #[test]
+fn one_place_is_read_into_again_and_again_whatever_it_held() {
+    let texts = [SEED, "hello", "", SEED, &".".repeat(81), &"9".repeat(81), SEED];
+    let data: Vec<u8> = texts.iter().flat_map(|text| puzzle_entry(text)).collect();
+    let mut reader = PuzzleReader::new(PUZZLE_FORMAT, &data).unwrap();
+    let mut place = Ok(Givens::NONE);
+    for text in texts {
+        assert_eq!(reader.next_into(&mut place).unwrap().unwrap(), puzzle_entry(text));
+        assert_eq!(place, Givens::parse(text));
+    }
+    assert_eq!(reader.next_into(&mut place), None);
+}
+
+#[test]
 fn entries_cut_later_make_the_same_pieces_as_entries_cut_at_once() {
     let texts = texts();
     let mut entries = Entries::default();

@@ -7,17 +7,8 @@ use crate::houses::{box_of, column_of, row_of};
 const HOUSES_OF: [u32; 128] = houses_of();
 
 /// Digits and the houses that they stand in.
-///
-/// ```
-/// let mut clashes = solver::Clashes::default();
-/// clashes.place(0, 5);
-/// clashes.place(40, 5);
-/// assert!(!clashes.any());
-/// clashes.place(8, 5);
-/// assert!(clashes.any());
-/// ```
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Clashes {
+pub(crate) struct Clashes {
     /// By digit: the houses that have it.
     seen: [u32; 16],
     /// The houses that were to have a digit twice.
@@ -27,7 +18,7 @@ pub struct Clashes {
 impl Clashes {
     /// Puts a digit, 1 to 9, into a cell, 0 to 80.
     #[inline]
-    pub fn place(&mut self, cell: usize, digit: u8) {
+    pub(crate) fn place(&mut self, cell: usize, digit: u8) {
         self.place_in(HOUSES_OF[cell % HOUSES_OF.len()], digit);
     }
 
@@ -46,8 +37,7 @@ impl Clashes {
 
     /// Whether a house holds a digit twice.
     #[inline]
-    #[must_use]
-    pub fn any(&self) -> bool {
+    pub(crate) fn any(&self) -> bool {
         self.twice != 0
     }
 }

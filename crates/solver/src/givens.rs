@@ -15,9 +15,12 @@ pub type Puzzle = Result<Givens, InvalidPuzzle>;
 ///
 /// No row, column or box holds a digit twice. That does not mean that there is a solution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub struct Givens(Grid);
+pub struct Givens(pub(crate) Grid);
 
 impl Givens {
+    /// An empty grid's.
+    pub const NONE: Givens = Givens(Grid::EMPTY);
+
     /// Reads a puzzle: 81 Unicode scalar characters, `1` to `9`, and `.` or `0` for an empty cell.
     ///
     /// # Errors
@@ -54,31 +57,6 @@ impl Givens {
             return Err(InvalidPuzzle { reason: Reason::DuplicateGiven, cells, found_length: LENGTH });
         }
         Ok(Givens(grid))
-    }
-
-    /// Takes a digit for each cell `c` whose bit `c` is set, in order. `None` if a digit is none of 1 to 9, if two of them clash, or if there
-    /// are bits beyond the last cell: the fast way for givens that were checked before.
-    #[inline]
-    pub fn of_cells(cells: u128, mut next_digit: impl FnMut() -> u8) -> Option<Givens> {
-        let mut grid = Grid::EMPTY;
-        let mut clashes = Clashes::default();
-        let mut is_wrong = cells >> CELLS != 0;
-        // Two halves: loops over words that the machine has.
-        #[expect(clippy::cast_possible_truncation, reason = "each half by itself")]
-        let halves = [(cells as u64, 0), ((cells >> 64) as u64, 64)];
-        for (mut half, first) in halves {
-            while half != 0 {
-                let cell = first + half.trailing_zeros() as usize;
-                half &= half - 1;
-                let digit = next_digit();
-                is_wrong |= !(1..=9).contains(&digit);
-                clashes.place(cell, digit);
-                if let Some(slot) = grid.0.get_mut(cell) {
-                    *slot = digit;
-                }
-            }
-        }
-        (!is_wrong && !clashes.any()).then_some(Givens(grid))
     }
 
     /// How many there are.
@@ -175,22 +153,6 @@ mod tests {
         let refusal = Givens::parse_bytes(&bytes).unwrap_err();
         assert_eq!((refusal.reason, refusal.cells), (Reason::Character, vec![9, 10]));
         assert_eq!(Givens::parse_bytes(&bytes[..80]).unwrap_err().found_length, 80);
-    }
-
-    #[test]
-    fn givens_by_cell_are_those_of_the_grid_and_refused_alike() {
-        let text = text_with(&[(0, '1'), (63, '2'), (64, '3'), (80, '4')]);
-        let cells = 1 | 1 << 63 | 1 << 64 | 1 << 80;
-        let of_cells = |cells, digits: &[u8]| {
-            let mut digits = digits.iter().copied();
-            Givens::of_cells(cells, || digits.next().unwrap())
-        };
-        assert_eq!(of_cells(cells, &[1, 2, 3, 4]), Givens::parse(&text).ok());
-        assert_eq!(of_cells(0, &[]), Givens::parse(&text_with(&[])).ok());
-        for wrong in [[1, 3, 3, 4], [0, 2, 3, 4], [1, 2, 3, 10], [1, 16, 3, 4]] {
-            assert_eq!(of_cells(cells, &wrong), None, "{wrong:?}");
-        }
-        assert_eq!(of_cells(1 << 81, &[1]), None);
     }
 
     #[test]

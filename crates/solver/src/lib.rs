@@ -35,6 +35,7 @@
 //!   generated puzzles unique.
 //! - `count`: how many placements. Start with `count/mod.rs`; half-filled grids, up to 128 at a time, walk a row's digits
 //!   together.
+//! - `dense`: [`DenseGivens`], as puzzles are stored, from texts and back.
 //! - `simd`: the instruction sets, the only module with `unsafe`; the two kernels above are safe code over its traits.
 //!
 //! Nothing here reads a file, a clock or a random source, writes a log, or keeps state between two puzzles: the
@@ -48,6 +49,8 @@ mod board;
 mod clashes;
 #[allow(clippy::inline_always, reason = "see `simd`: what is not inlined runs without the instructions")]
 mod count;
+#[allow(clippy::inline_always, reason = "see `simd`: what is not inlined runs without the instructions")]
+mod dense;
 mod full_grid;
 mod generate;
 mod givens;
@@ -69,7 +72,7 @@ mod verdict;
 #[doc(hidden)]
 pub use answer::test_panic;
 pub use answer::{PlacementLimit, Solver, answer};
-pub use clashes::Clashes;
+pub use dense::DenseGivens;
 pub use generate::{GenerateError, Generator, Kind};
 pub use givens::{Givens, Puzzle};
 pub use grid::{CELLS, Grid, Solution};

@@ -9,7 +9,7 @@ use std::{
 };
 
 use packing::{Damaged, Pieces, PuzzleReader, VERDICT_FORMAT, pack_verdict};
-use solver::{Outcome, PlacementLimit, Placements, Puzzle, Solver, StopFlag, Verdict};
+use solver::{Givens, Outcome, PlacementLimit, Placements, Puzzle, Solver, StopFlag, Verdict};
 use store::{Completion, Job, OutcomeCounts, Piece};
 
 /// A slice as its lane and its solver thread share it.
@@ -89,16 +89,18 @@ pub(crate) fn solve(job: &Job, slice: &Slice, solver: &mut Solver) -> Result<Opt
 
 /// The puzzles of a job's range, each of them and nothing else: a gap would put every later verdict under a wrong index.
 fn puzzles(job: &Job) -> Result<Vec<Puzzle>, Damaged> {
-    let mut puzzles = Vec::with_capacity(usize::try_from(job.key.hi - job.key.lo).unwrap_or_default());
+    let count = usize::try_from(job.key.hi - job.key.lo).map_err(|_| Damaged::Short)?;
+    let mut puzzles = vec![Ok(Givens::NONE); count];
+    // Each is read into its place, those of other ranges into this one.
+    let mut places = puzzles.iter_mut();
+    let mut other = Ok(Givens::NONE);
     let mut next = job.key.lo;
     for piece in &job.pieces {
         let mut entries = PuzzleReader::new(piece.format, &piece.data)?;
         for index in piece.lo..piece.hi {
-            let (_, puzzle) = entries.next().ok_or(Damaged::Short)??;
-            if index == next && index < job.key.hi {
-                puzzles.push(puzzle);
-                next += 1;
-            }
+            let place = if index == next { places.next() } else { None };
+            next += u64::from(place.is_some());
+            entries.next_into(place.unwrap_or(&mut other)).ok_or(Damaged::Short)??;
         }
     }
     if next == job.key.hi { Ok(puzzles) } else { Err(Damaged::Short) }

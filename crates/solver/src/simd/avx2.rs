@@ -6,7 +6,9 @@ use core::arch::x86_64::{
     _mm256_min_epi16, _mm256_or_si256, _mm256_set1_epi16, _mm256_setr_epi16, _mm256_setzero_si256,
 };
 use core::hint::black_box;
+use std::sync::LazyLock;
 
+use super::dense::Dense;
 use super::sets_plain::OneSet;
 use super::u16s::words_of_vectors;
 use super::{Isa, Op, U16s, instructions};
@@ -16,13 +18,19 @@ use super::{Isa, Op, U16s, instructions};
 pub(crate) struct Avx2(());
 
 impl Avx2 {
+    #[inline]
     pub(crate) fn detect() -> Option<Avx2> {
-        let has_all = is_x86_feature_detected!("avx2")
+        // Found once, as for `Avx512`.
+        static HAS_ALL: LazyLock<bool> = LazyLock::new(Avx2::has_all);
+        HAS_ALL.then_some(Avx2(()))
+    }
+
+    fn has_all() -> bool {
+        is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("bmi1")
             && is_x86_feature_detected!("bmi2")
             && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("popcnt");
-        has_all.then_some(Avx2(()))
+            && is_x86_feature_detected!("popcnt")
     }
 }
 
@@ -30,6 +38,8 @@ impl Avx2 {
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct U16x16(__m256i);
+
+impl Dense for Avx2 {}
 
 impl Isa for Avx2 {
     type Wide = OneSet<Avx2>;

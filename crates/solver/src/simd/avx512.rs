@@ -7,6 +7,7 @@ use core::arch::x86_64::{
     _mm512_testn_epi16_mask,
 };
 use core::hint::black_box;
+use std::sync::LazyLock;
 
 use super::sets_avx512::{Narrow, Wide};
 use super::u16s::words_of_vectors;
@@ -17,9 +18,16 @@ use super::{Isa, Op, U16s, instructions};
 pub(crate) struct Avx512(());
 
 impl Avx512 {
+    #[inline]
     pub(crate) fn detect() -> Option<Avx512> {
+        // Found once: this is asked for every puzzle that is packed.
+        static HAS_ALL: LazyLock<bool> = LazyLock::new(Avx512::has_all);
+        HAS_ALL.then_some(Avx512(()))
+    }
+
+    fn has_all() -> bool {
         // The first three are what compilers take AVX-512 to bring along.
-        let has_all = is_x86_feature_detected!("avx2")
+        is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
             && is_x86_feature_detected!("f16c")
             && is_x86_feature_detected!("avx512f")
@@ -34,8 +42,7 @@ impl Avx512 {
             && is_x86_feature_detected!("bmi1")
             && is_x86_feature_detected!("bmi2")
             && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("popcnt");
-        has_all.then_some(Avx512(()))
+            && is_x86_feature_detected!("popcnt")
     }
 }
 

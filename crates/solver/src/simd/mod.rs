@@ -20,6 +20,9 @@ mod width;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod dense;
+#[cfg(target_arch = "x86_64")]
+mod dense_avx512;
 mod portable;
 pub(crate) mod sets;
 #[cfg(target_arch = "x86_64")]
@@ -44,7 +47,7 @@ pub(crate) use sse2::Sse2;
 pub(crate) use u16s::U16s;
 
 /// Instructions that this machine has.
-pub(crate) trait Isa: Copy + sets::StateWords {
+pub(crate) trait Isa: Copy + sets::StateWords + dense::Dense {
     /// Sets of up to 64 states.
     type Wide: sets::Sets<Isa = Self, Word = u64>;
     /// Sets of fewer states, if more of them fit in a vector.

@@ -1,5 +1,6 @@
 //! Plain words, for any machine.
 
+use super::dense::Dense;
 use super::sets_plain::OneSet;
 use super::u16s::words_of_vectors;
 use super::{Isa, Op, U16s};
@@ -23,6 +24,8 @@ impl U16x8 {
         result
     }
 }
+
+impl Dense for Portable {}
 
 impl Isa for Portable {
     type Wide = OneSet<Portable>;

@@ -5,6 +5,7 @@ use core::arch::x86_64::{
     _mm_movemask_epi8, _mm_or_si128, _mm_packs_epi16, _mm_set1_epi16, _mm_setzero_si128,
 };
 
+use super::dense::Dense;
 use super::sets_plain::OneSet;
 use super::u16s::words_of_vectors;
 use super::{Isa, Op, U16s, instructions};
@@ -17,6 +18,8 @@ pub(crate) struct Sse2;
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct U16x8(__m128i);
+
+impl Dense for Sse2 {}
 
 impl Isa for Sse2 {
     type Wide = OneSet<Sse2>;
