@@ -34,6 +34,11 @@ use crate::{
     exit::Exit,
 };
 
+/// It keeps freed memory for a while. Messages are made and dropped by the thousand, a third of a megabyte each, and the C library's allocator gives each back to the
+/// system, which clears its pages anew: 4 % to 10 % of what the service costs.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let args = Args::parse();
     logging::start(&args.log);
