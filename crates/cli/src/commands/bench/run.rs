@@ -105,7 +105,10 @@ impl<'a> Answers<'a> {
                 solution.try_into().is_ok_and(|solution| solves(solution, puzzle))
             }
             (Outcome::NoSolution | Outcome::Invalid, None) => true,
-            // Also where there is no answer at all: that is not what a bench measures.
+            (Outcome::Undecided | Outcome::Failed | Outcome::Cancelled, _) => {
+                let puzzle = String::from_utf8_lossy(puzzle);
+                bail!("no answer: puzzle {puzzle} is {}; a bench measures answers only", answer.outcome);
+            }
             _ => false,
         };
         if !is_right {
@@ -174,6 +177,11 @@ mod tests {
                 answers.take(&Answer { outcome, ..unique(0, None) }).is_err(),
                 "made to be unique: {outcome}"
             );
+        }
+        for outcome in [Outcome::Undecided, Outcome::Failed, Outcome::Cancelled] {
+            let mut answers = Answers::new(&texts, limit, &mut known);
+            let refusal = answers.take(&Answer { outcome, ..unique(0, None) }).expect_err("none");
+            assert!(refusal.to_string().starts_with("no answer: "), "{refusal}");
         }
     }
 }
