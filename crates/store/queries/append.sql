@@ -38,8 +38,13 @@ queue as (
 stored as (
     insert into payload (part, batch_id, chunk_lo, piece, lo, hi, format, data)
     select g.part, g.id, p.chunk_lo, p.piece, p.lo, p.hi, $10, p.data
-    from guarded g,
-        unnest($6::bigint[], $7::smallint[], $8::bigint[], $9::bigint[], $11::bytea[]) as p (chunk_lo, piece, lo, hi, data)
+    from guarded g
+    -- Unnested in a select list: the rows of a function after "from" are kept until the last is made, which copies every piece once more.
+    cross join (
+        select
+            unnest($6::bigint[]) as chunk_lo, unnest($7::smallint[]) as piece, unnest($8::bigint[]) as lo, unnest($9::bigint[]) as hi,
+            unnest($11::bytea[]) as data
+    ) p
 ),
 queued as (
     insert into job (batch_id, lo, hi, chunk_lo, part, tenant_id, is_long, tag, cost, head_start)

@@ -34,7 +34,12 @@ header as (
 pieces as (
     insert into result_piece (part, batch_id, result_lo, piece, lo, hi, format, data)
     select g.part, g.batch_id, g.lo, p.piece, p.lo, p.hi, $20, p.data
-    from unnest($16::bigint[], $17::smallint[], $18::bigint[], $19::bigint[], $21::bytea[]) as p (job, piece, lo, hi, data)
+    -- Unnested in a select list, as in append.sql.
+    from (
+        select
+            unnest($16::bigint[]) as job, unnest($17::smallint[]) as piece, unnest($18::bigint[]) as lo, unnest($19::bigint[]) as hi,
+            unnest($21::bytea[]) as data
+    ) p
     join gone g on g.number = p.job
 ),
 first_ready as materialized (

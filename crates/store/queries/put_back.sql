@@ -30,6 +30,11 @@ header as (
 pieces as (
     insert into result_piece (part, batch_id, result_lo, piece, lo, hi, format, data)
     select b.part, b.batch_id, $3, p.piece, p.lo, p.hi, $19, p.data
-    from put_back b, unnest($16::smallint[], $17::bigint[], $18::bigint[], $20::bytea[]) as p (piece, lo, hi, data)
+    from put_back b
+    -- Unnested in a select list, as in append.sql.
+    cross join (
+        select
+            unnest($16::smallint[]) as piece, unnest($17::bigint[]) as lo, unnest($18::bigint[]) as hi, unnest($20::bytea[]) as data
+    ) p
 )
 select notified from put_back

@@ -74,6 +74,39 @@ const HOT: [(&str, &str, &[&str]); 19] = [
     (include_str!("../queries/purge_day.sql"), "integer, bigint", &["batch_hidden"]),
 ];
 
+/// Whether a plan writes pieces as they come out of their array: none of them is kept before that, as the rows of a function after "from" are, and those that are
+/// sorted or hashed.
+fn streams_pieces(plan: &str) -> bool {
+    let lines: Vec<&str> = plan.lines().map(str::trim_start).collect();
+    let is_insert = |line: &&str| {
+        ["payload", "result_piece"].iter().any(|into| line.contains(&format!("Insert on {into} ")))
+    };
+    let insert = lines.iter().position(is_insert).unwrap();
+    let input: Vec<&str> =
+        lines[insert + 1..].iter().copied().take_while(|line| !line.starts_with("CTE ")).collect();
+    let is_kept = |two: &[&str]| {
+        two[1].contains("ProjectSet")
+            && ["Hash", "Sort", "Materialize"].iter().any(|keep| two[0].contains(&format!("->  {keep}  (")))
+    };
+    input.iter().any(|line| line.contains("ProjectSet"))
+        && !input.iter().any(|line| line.contains("Function Scan"))
+        && !input.windows(2).any(is_kept)
+}
+
+#[tokio::test]
+async fn pieces_are_written_as_they_come_and_not_kept_before() {
+    let database = Database::fresh();
+    store(&database).await;
+    for (sql, types) in [
+        (include_str!("../queries/append.sql"), APPEND_TYPES),
+        (include_str!("../queries/complete.sql"), COMPLETE_TYPES),
+        (include_str!("../queries/put_back.sql"), PUT_BACK_TYPES),
+    ] {
+        let plan = plan(&database, sql, types);
+        assert!(streams_pieces(&plan), "{plan}");
+    }
+}
+
 #[tokio::test]
 async fn hot_statements_use_their_indexes_whatever_the_planner_knows() {
     let database = Database::fresh();

@@ -27,15 +27,13 @@ const DROP: &str = "drop table yardstick_payload, yardstick_result;";
 
 const PAYLOAD: Statements = Statements {
     insert: "insert into yardstick_payload (part, batch_id, chunk_lo, piece, lo, hi, format, data)
-        select 0, $1, $2, p.piece, p.lo, p.hi, 1, p.data
-        from unnest($3::smallint[], $4::bigint[], $5::bigint[], $6::bytea[]) as p (piece, lo, hi, data)",
+        select 0, $1, $2, unnest($3::smallint[]), unnest($4::bigint[]), unnest($5::bigint[]), 1, unnest($6::bytea[])",
     select: "select lo, hi, format, data from yardstick_payload
         where part = 0 and batch_id = $1 and chunk_lo = $2 order by piece",
 };
 const RESULTS: Statements = Statements {
     insert: "insert into yardstick_result (part, batch_id, result_lo, piece, lo, hi, format, data)
-        select 0, $1, $2, p.piece, p.lo, p.hi, 1, p.data
-        from unnest($3::smallint[], $4::bigint[], $5::bigint[], $6::bytea[]) as p (piece, lo, hi, data)",
+        select 0, $1, $2, unnest($3::smallint[]), unnest($4::bigint[]), unnest($5::bigint[]), 1, unnest($6::bytea[])",
     select: "select lo, hi, format, data from yardstick_result
         where part = 0 and batch_id = $1 and result_lo = $2 order by piece",
 };
