@@ -1,6 +1,6 @@
 # One image for all roles: `serve`, `work` and `migrate` are arguments of its one program.
 FROM rust:1.95-slim-bookworm AS build
-# The allocator is built by it.
+# For jemalloc, the allocator.
 RUN apt-get update && apt-get install -y --no-install-recommends make && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 COPY Cargo.toml Cargo.lock ./

@@ -34,8 +34,9 @@ use crate::{
     exit::Exit,
 };
 
-/// It keeps freed memory for a while. Messages are made and dropped by the thousand, a third of a megabyte each, and the C library's allocator gives each back to the
-/// system, which clears its pages anew: 4 % to 10 % of what the service costs.
+/// jemalloc keeps freed memory for a while. Messages are made and dropped by the thousand, a third of a megabyte each, and the C library's allocator gives each back to
+/// the system, which clears its pages anew. With easy puzzles (`bench service puzzles.txt --puzzles 4000000 --placement-limit off`, Zen 5, commit 98ce716 without it and with it, three
+/// alternating runs): client 0.170 and 0.149 µs a puzzle, server 0.182 and 0.166.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -2,10 +2,14 @@
 
 use std::ops::Range;
 
+use solver::DenseGivens;
+
+use crate::cursor::MASK_BYTES;
+
 /// Bytes of one piece, at the most: with its row's other columns it fits a page of the database.
 pub const PIECE_BYTES_MAX: usize = 8_000;
-/// Bytes of one entry, at the most: a puzzle of 81 givens.
-const ENTRY_BYTES_MAX: usize = 52;
+/// Bytes that one entry takes while it is written, at the most: a puzzle's mask and room for all its digits.
+const ENTRY_ROOM: usize = MASK_BYTES + DenseGivens::BYTES;
 
 /// A run of entries in one piece.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -123,5 +127,5 @@ impl Entries {
 
 /// An empty piece, with room for the entry that does not fit any more.
 fn piece() -> Vec<u8> {
-    Vec::with_capacity(PIECE_BYTES_MAX + ENTRY_BYTES_MAX)
+    Vec::with_capacity(PIECE_BYTES_MAX + ENTRY_ROOM)
 }

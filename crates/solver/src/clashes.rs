@@ -17,7 +17,7 @@ pub(crate) struct Clashes {
 
 impl Clashes {
     /// Puts a digit, 1 to 9, into a cell, 0 to 80.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn place(&mut self, cell: usize, digit: u8) {
         self.place_in(HOUSES_OF[cell % HOUSES_OF.len()], digit);
     }
@@ -28,7 +28,7 @@ impl Clashes {
         self.place_in(HOUSES_OF[cell % HOUSES_OF.len()] * u32::from(digit != 0), digit);
     }
 
-    #[inline]
+    #[inline(always)]
     fn place_in(&mut self, houses: u32, digit: u8) {
         let seen = &mut self.seen[usize::from(digit) % 16];
         self.twice |= *seen & houses;
@@ -36,7 +36,7 @@ impl Clashes {
     }
 
     /// Whether a house holds a digit twice.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn any(&self) -> bool {
         self.twice != 0
     }

@@ -36,7 +36,7 @@
 //! - `count`: how many placements. Start with `count/mod.rs`; half-filled grids, up to 128 at a time, walk a row's digits
 //!   together.
 //! - `dense`: [`DenseGivens`], as puzzles are stored, from texts and back.
-//! - `simd`: the instruction sets, the only module with `unsafe`; the two kernels above are safe code over its traits.
+//! - `simd`: the instruction sets, the only module with `unsafe`; the kernels of `lanes` and `count` are safe code over its traits.
 //!
 //! Nothing here reads a file, a clock or a random source, writes a log, or keeps state between two puzzles: the
 //! same arguments give the same answer on every machine and every [`Width`].
@@ -46,6 +46,7 @@
 mod answer;
 mod bands;
 mod board;
+#[allow(clippy::inline_always, reason = "see `simd`: what is not inlined runs without the instructions")]
 mod clashes;
 #[allow(clippy::inline_always, reason = "see `simd`: what is not inlined runs without the instructions")]
 mod count;

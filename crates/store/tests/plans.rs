@@ -77,20 +77,42 @@ const HOT: [(&str, &str, &[&str]); 19] = [
 /// Whether a plan writes pieces as they come out of their array: none of them is kept before that, as the rows of a function after "from" are, and those that are
 /// sorted or hashed.
 fn streams_pieces(plan: &str) -> bool {
-    let lines: Vec<&str> = plan.lines().map(str::trim_start).collect();
     let is_insert = |line: &&str| {
         ["payload", "result_piece"].iter().any(|into| line.contains(&format!("Insert on {into} ")))
     };
-    let insert = lines.iter().position(is_insert).unwrap();
-    let input: Vec<&str> =
-        lines[insert + 1..].iter().copied().take_while(|line| !line.starts_with("CTE ")).collect();
-    let is_kept = |two: &[&str]| {
-        two[1].contains("ProjectSet")
-            && ["Hash", "Sort", "Materialize"].iter().any(|keep| two[0].contains(&format!("->  {keep}  (")))
+    let lines = plan.lines().map(str::trim_start).skip_while(|line| !is_insert(line)).skip(1);
+    // Its nodes, each below what takes its rows.
+    let nodes: Vec<&str> = lines
+        .take_while(|line| !line.starts_with("CTE "))
+        .filter_map(|line| line.strip_prefix("->  "))
+        .filter(|node| !node.starts_with("Subquery Scan"))
+        .collect();
+    let keeps =
+        |node: &str| ["Hash ", "Sort ", "Materialize ", "Memoize "].iter().any(|kind| node.starts_with(kind));
+    let is_kept =
+        |two: &[&str]| keeps(two[0]) && !two[0].starts_with("Hash Join") && two[1].starts_with("ProjectSet");
+    nodes.iter().any(|node| node.starts_with("ProjectSet"))
+        && !nodes.iter().any(|node| node.starts_with("Function Scan"))
+        && !nodes.windows(2).any(is_kept)
+}
+
+#[test]
+fn plans_that_keep_pieces_are_told_from_one_that_does_not() {
+    let plan = |nodes: &str| {
+        format!(
+            "  CTE pieces\n    ->  Insert on result_piece  (rows=0)\n{nodes}\n  CTE next\n    ->  Function Scan on d"
+        )
     };
-    input.iter().any(|line| line.contains("ProjectSet"))
-        && !input.iter().any(|line| line.contains("Function Scan"))
-        && !input.windows(2).any(is_kept)
+    let streamed = "->  Hash Join  (rows=1)\n  Hash Cond: (a = b)\n  ->  ProjectSet  (rows=10)\n    ->  Result  (rows=1)\n  ->  Hash  (rows=1)\n    ->  CTE Scan on gone g";
+    assert!(streams_pieces(&plan(streamed)));
+    for kept in [
+        "->  Nested Loop  (rows=1)\n  ->  CTE Scan on g\n  ->  Function Scan on p  (rows=10)",
+        "->  Hash Join  (rows=1)\n  ->  CTE Scan on g\n  ->  Hash  (rows=10)\n    ->  Subquery Scan on p  (rows=10)\n      ->  ProjectSet  (rows=10)",
+        "->  Merge Join  (rows=1)\n  ->  Sort  (rows=10)\n    Sort Key: p.job\n    ->  ProjectSet  (rows=10)",
+        "->  Nested Loop  (rows=1)\n  ->  CTE Scan on g\n  ->  Materialize  (rows=10)\n    ->  ProjectSet  (rows=10)",
+    ] {
+        assert!(!streams_pieces(&plan(kept)), "{kept}");
+    }
 }
 
 #[tokio::test]

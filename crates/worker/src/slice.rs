@@ -199,6 +199,25 @@ mod tests {
     }
 
     #[test]
+    fn each_puzzle_of_a_range_is_read_into_its_place() {
+        let texts: Vec<String> = (0..10_usize)
+            .map(|number| match number {
+                4 => "hello".to_owned(),
+                _ => format!("{}{}{}", ".".repeat(number), number % 9 + 1, ".".repeat(80 - number)),
+            })
+            .collect();
+        let piece = |lo: usize, hi: usize| {
+            let mut data = Vec::new();
+            texts[lo..hi].iter().for_each(|text| pack_text(text, &mut data));
+            StoredPiece { lo: lo as u64, hi: hi as u64, format: PUZZLE_FORMAT, data }
+        };
+        for pieces in [vec![piece(0, 10)], vec![piece(0, 5), piece(5, 10)], vec![piece(2, 6), piece(4, 9)]] {
+            let expected: Vec<Puzzle> = texts[3..9].iter().map(|text| Givens::parse(text)).collect();
+            assert_eq!(puzzles(&job(3, 9, pieces)), Ok(expected));
+        }
+    }
+
+    #[test]
     fn pieces_that_do_not_cover_the_range_are_damage_and_never_shift_a_verdict() {
         for pieces in [
             vec![],

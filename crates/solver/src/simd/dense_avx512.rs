@@ -47,13 +47,13 @@ impl Dense for Avx512 {
         for digit in digits.as_flattened_mut() {
             *digit = digit.wrapping_sub(b'0');
         }
-        let digits = [self.load(&digits[0]), self.load(&digits[1])];
+        let digits = [self.load_bytes(&digits[0]), self.load_bytes(&digits[1])];
         let mut cells = [0; 2];
         let mut is_wrong = false;
         for half in 0..2 {
             let numbers = self.at_most(digits[half], 9);
             cells[half] = numbers & !self.at_most(digits[half], 0);
-            is_wrong |= numbers | self.equal(self.load(&texts[half]), b'.') != u64::MAX;
+            is_wrong |= numbers | self.equal(self.load_bytes(&texts[half]), b'.') != u64::MAX;
         }
         if is_wrong || self.clash(digits) {
             return false;
@@ -64,8 +64,8 @@ impl Dense for Avx512 {
         let behind = self.spread(last, u64::MAX.checked_shl(count).unwrap_or(0));
         let beyond = self.gather(last, u64::MAX.checked_shl(64 - count).unwrap_or(0));
         let first = instructions!(_mm512_or_si512(first, behind));
-        two_a_byte(&self.store(first), &mut dense.digits[..32]);
-        two_a_byte(&self.store(beyond), &mut dense.digits[32..]);
+        two_a_byte(&self.store_bytes(first), &mut dense.digits[..32]);
+        two_a_byte(&self.store_bytes(beyond), &mut dense.digits[32..]);
         dense.cells = u128::from(cells[1]) << 64 | u128::from(cells[0]);
         true
     }
@@ -75,9 +75,9 @@ impl Dense for Avx512 {
         #[expect(clippy::cast_possible_truncation, reason = "each half by itself")]
         let cells = [cells as u64, (cells >> 64) as u64];
         let count = cells[0].count_ones() as usize;
-        let first = self.load(&one_a_byte(&digits[..32]));
+        let first = self.load_bytes(&one_a_byte(&digits[..32]));
         // Those of the second half may begin in the midst of a byte.
-        let last = self.load(&one_a_byte(&digits[count / 2..count / 2 + 16]));
+        let last = self.load_bytes(&one_a_byte(&digits[count / 2..count / 2 + 16]));
         let last = self.gather(last, u64::MAX << (count % 2));
         let halves = [self.spread(first, cells[0]), self.spread(last, cells[1])];
         let mut is_wrong = cells[1] >> (CELLS - 64) != 0;
@@ -88,7 +88,7 @@ impl Dense for Avx512 {
         if is_wrong || self.clash(halves) {
             return false;
         }
-        let halves = [self.store(halves[0]), self.store(halves[1])];
+        let halves = [self.store_bytes(halves[0]), self.store_bytes(halves[1])];
         grid.0.copy_from_slice(&halves.as_flattened()[..CELLS]);
         true
     }
@@ -97,13 +97,13 @@ impl Dense for Avx512 {
 #[expect(clippy::unused_self, reason = "the value is the proof that there are the instructions")]
 impl Avx512 {
     #[inline(always)]
-    fn load(self, bytes: &Bytes) -> __m512i {
+    fn load_bytes(self, bytes: &Bytes) -> __m512i {
         // SAFETY: this machine has AVX-512, and 64 bytes can be read, at any alignment.
         unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
     }
 
     #[inline(always)]
-    fn store(self, vector: __m512i) -> Bytes {
+    fn store_bytes(self, vector: __m512i) -> Bytes {
         let mut bytes = [0; 64];
         // SAFETY: this machine has AVX-512, and 64 bytes can be written, at any alignment.
         unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), vector) };
@@ -140,7 +140,7 @@ impl Avx512 {
         let one = instructions!(_mm512_set1_epi16(1));
         let (mut seen, mut twice) = instructions!((_mm512_setzero_si512(), _mm512_setzero_si512()));
         for places in &PLACES_IN_HOUSES {
-            let places = self.load(places);
+            let places = self.load_bytes(places);
             instructions!({
                 let found = _mm512_permutex2var_epi8(digits[0], places, digits[1]);
                 for half in [_mm512_castsi512_si256(found), _mm512_extracti64x4_epi64::<1>(found)] {

@@ -70,6 +70,18 @@ mod tests {
     }
 
     #[test]
+    fn two_digits_that_have_changed_places_do_not_solve() {
+        let (empty, solved) = (text(&".".repeat(81)), text(SOLVED));
+        for one in 0..81 {
+            for other in (one + 1..81).filter(|&other| solved[other] != solved[one]) {
+                let mut changed = solved;
+                changed.swap(one, other);
+                assert!(!solves(&changed, &empty), "{one} and {other}");
+            }
+        }
+    }
+
+    #[test]
     fn rows_alone_or_rows_and_columns_alone_do_not_solve() {
         let empty = text(&".".repeat(81));
         let rows: Text = std::array::from_fn(|cell| b"123456789"[cell % 9]);
