@@ -1,7 +1,8 @@
 //! The instruction sets: the only module with `unsafe` code.
 //!
-//! The solver's two kernels are written once, in safe code, over the small traits of this module, and compiled for
-//! each instruction set. The third, `dense`, is written for AVX-512 by itself, beside plain code for all others. What keeps that sound:
+//! The kernels of `lanes` and `count` are written once, in safe code, over the small traits of this module, and compiled
+//! for each instruction set. What `dense` does for its module is written twice: for AVX-512, which has instructions for
+//! it, and in plain code for all others. What keeps that sound:
 //!
 //! - An [`Isa`] value is the proof that this machine has the instructions: it comes from a run-time check alone.
 //! - A vector is made from an [`Isa`] value or from another vector, so where there is a vector there is the proof.
