@@ -3,7 +3,7 @@ CARGO ?= cargo
 # A private PostgreSQL around one command; `--` twice: the first is cargo's.
 WITH_POSTGRES = $(CARGO) run --quiet -p local-postgres --bin with-postgres -- --
 
-.PHONY: help build demo test bench fuzz check postgres pgbouncer python sqlx sqlx-check buf deny clean
+.PHONY: help build demo test bench fuzz check postgres pgbouncer python sqlx sqlx-check buf proto-release deny clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -46,8 +46,12 @@ sqlx: postgres ## Check all SQL against a real PostgreSQL and write .sqlx anew
 sqlx-check: postgres ## Check that .sqlx is what the SQL in the code says
 	$(WITH_POSTGRES) .ci/sqlx --check
 
-buf: ## Lint the proto files
+buf: ## Lint the proto files, and check that clients of the last release are still understood
 	.ci/buf lint proto
+	.ci/proto-breaking
+
+proto-release: ## Keep the proto files as those of the version in Cargo.toml, for a release
+	.ci/proto-release
 
 deny: ## Check the licences, bans and sources of the dependencies
 	.ci/deny
