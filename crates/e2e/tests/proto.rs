@@ -5,7 +5,11 @@ use std::{
     fs,
     path::Path,
     process::{Command, Output},
+    sync::OnceLock,
 };
+
+use e2e::{SEED_SOLUTION, Service};
+use tonic_types::pb::ErrorInfo;
 
 /// A file of `proto/`, and what is changed in it.
 struct Change {
@@ -55,8 +59,15 @@ const GROWING: [Change; 3] = [
     },
 ];
 
+/// The root of the repository, where `.ci/buf` has installed buf if there was none.
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
+    static ROOT: OnceLock<&Path> = OnceLock::new();
+    ROOT.get_or_init(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+        let there = Command::new(root.join(".ci/buf")).arg("--version").output().unwrap();
+        assert!(there.status.success(), "buf cannot be had: {there:?}");
+        root
+    })
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -83,7 +94,6 @@ fn checked(change: &Change) -> Output {
     Command::new(root().join(".ci/proto-breaking")).arg(folder.path()).output().unwrap()
 }
 
-// One test for all: the first run may have to install buf.
 #[test]
 fn what_a_released_client_relies_on_stays_and_the_rest_may_grow() {
     let now = Command::new(root().join(".ci/proto-breaking")).output().unwrap();
@@ -96,5 +106,96 @@ fn what_a_released_client_relies_on_stays_and_the_rest_may_grow() {
     for change in GROWING {
         let done = checked(&change);
         assert!(done.status.success(), "{}: {done:?}", change.to);
+    }
+}
+
+/// The commands of a README that are calls by `buf curl`, in order, as a shell takes them.
+fn buf_curls(readme: &str) -> Vec<String> {
+    let blocks = readme.split("```sh\n").skip(1).map(|block| block.split("```").next().unwrap());
+    let lines =
+        blocks.flat_map(|block| block.replace("\\\n", " ").lines().map(str::to_owned).collect::<Vec<_>>());
+    lines.filter(|line| line.starts_with("buf curl ")).collect()
+}
+
+/// Runs such a command against a service; gives its exit code and what it printed.
+fn curled(command: &str, service: &Service) -> (i32, String) {
+    const LISTEN: &str = "http://127.0.0.1:50051";
+    assert_eq!(command.matches(LISTEN).count(), 1, "{command}");
+    let command = command.replace(LISTEN, &service.url).replacen("buf", ".ci/buf", 1);
+    let done = Command::new("sh").args(["-c", &command]).current_dir(root()).output().unwrap();
+    let printed = [done.stdout, done.stderr].concat();
+    (done.status.code().unwrap(), String::from_utf8(printed).unwrap())
+}
+
+/// The bytes of base64 without padding.
+fn base64(text: &str) -> Vec<u8> {
+    const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let sextets: Vec<u32> =
+        text.chars().map(|digit| u32::try_from(DIGITS.find(digit).unwrap()).unwrap()).collect();
+    let four = |four: &[u32]| {
+        let bits = four.iter().fold(0, |bits, sextet| bits << 6 | sextet) << (6 * (4 - four.len()));
+        bits.to_be_bytes()[1..four.len()].to_vec()
+    };
+    sextets.chunks(4).flat_map(four).collect()
+}
+
+/// What each of the README's commands calls, its exit code, and what it prints among other things.
+const CURLED: [(&str, i32, &[&str]); 9] = [
+    (
+        "--list-services",
+        0,
+        &["grpc.health.v1.Health\n", "sudoku.v1.BatchService\n", "sudoku.v1.SolverService\n"],
+    ),
+    ("--list-methods", 0, &["sudoku.v1.BatchService/AppendPuzzles\n", "sudoku.v1.SolverService/Solve\n"]),
+    ("/grpc.health.v1.Health/Check", 0, &["\"status\": \"SERVING\""]),
+    ("/CreateBatch", 0, &["\"batches/by-hand\"", "STATE_OPEN", "\"placementLimit\": \"1000000\""]),
+    ("/AppendPuzzles", 0, &["\"nextOffset\": \"1\""]),
+    ("/SealBatch", 0, &["\"batches/by-hand\"", "\"puzzleCount\": \"1\""]),
+    (
+        "/StreamResults",
+        0,
+        &["OUTCOME_UNIQUE", SEED_SOLUTION, "\"4208\"", "\"resumeToken\"", "STATE_SUCCEEDED"],
+    ),
+    ("/GetBatch", 0, &["STATE_SUCCEEDED", "\"doneCount\": \"1\"", "\"endTime\""]),
+    (
+        "/AppendPuzzles",
+        11 << 3,
+        &["\"code\": \"out_of_range\"", "the next offset is 1", "google.rpc.ErrorInfo"],
+    ),
+];
+
+#[test]
+fn the_readmes_calls_by_buf_curl_do_what_it_says() {
+    let service = Service::start(1, &[]);
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let commands = buf_curls(&readme);
+    assert_eq!(commands.len(), CURLED.len(), "{commands:#?}");
+    for (command, (called, code, parts)) in commands.iter().zip(CURLED) {
+        assert!(command.contains(called), "{called}: {command}");
+        let (ended, printed) = curled(command, &service);
+        assert_eq!(ended, code, "{command}: {printed}");
+        for part in parts {
+            assert!(printed.contains(part), "{part}: {command}: {printed}");
+        }
+        if called == "--list-services" || code != 0 {
+            assert!(readme.contains(&printed), "the README says it otherwise: {printed}");
+        }
+        if called.starts_with("--list") {
+            for version in ["v1", "v1alpha"] {
+                let (ended, listed) =
+                    curled(&format!("{command} --reflect-protocol grpc-{version}"), &service);
+                assert_eq!(
+                    (ended, listed),
+                    (0, printed.replace("reflection.v1.", &format!("reflection.{version}.")))
+                );
+            }
+        }
+        if code != 0 {
+            let error: serde_json::Value = serde_json::from_str(&printed).unwrap();
+            let info = base64(error["details"][0]["value"].as_str().unwrap());
+            let info = <ErrorInfo as prost::Message>::decode(&*info).unwrap();
+            assert_eq!((&*info.reason, &*info.domain), ("OFFSET_BEYOND_END", "sudoku-batch"));
+            assert_eq!(info.metadata["next_offset"], "1");
+        }
     }
 }
