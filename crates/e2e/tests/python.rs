@@ -4,43 +4,18 @@
 use std::{
     collections::BTreeSet,
     fs,
-    path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::OnceLock,
 };
 
-use e2e::{Finished, SEED, Service, eventually, run};
+use e2e::{Finished, SEED, Service, eventually, python, run, run_python};
 use nix::sys::signal::Signal;
 
-/// The root of the repository, where `make python` has made what the client needs.
-fn root() -> &'static Path {
-    static ROOT: OnceLock<PathBuf> = OnceLock::new();
-    ROOT.get_or_init(|| {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned();
-        let made = Command::new(root.join(".ci/ensure-python")).status().unwrap();
-        assert!(made.success(), "the Python client's environment cannot be made: see .ci/ensure-python");
-        root
-    })
-}
-
 fn client(args: &[&str]) -> Command {
-    let mut command = Command::new(root().join("target/python/bin/python"));
-    command
-        .arg(root().join("crates/e2e/python/sudoku_client.py"))
-        .args(args)
-        .env("PYTHONPATH", root().join("target/python/stubs"))
-        .env("no_proxy", "127.0.0.1")
-        .stdin(Stdio::null());
-    command
+    python("sudoku_client.py", args)
 }
 
-fn python(args: &[&str]) -> Finished {
-    let output = client(args).output().unwrap();
-    Finished {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
+fn run_client(args: &[&str]) -> Finished {
+    run_python("sudoku_client.py", args)
 }
 
 /// A file of puzzles, and what `solve` says of them.
@@ -59,7 +34,7 @@ fn it_prints_what_solve_prints_in_every_mode() {
     let made = run(&["generate", "-n", "2000", "--seed", "5"], &[], "").stdout;
     let (_folder, file, solved) = puzzles(&made);
     for modes in [&[][..], &["--solve"], &["--as-finished"], &["--solve", "--as-finished"]] {
-        let done = python(&[modes, &["--server", &service.url, &file]].concat());
+        let done = run_client(&[modes, &["--server", &service.url, &file]].concat());
         assert_eq!(done.code, Some(0), "{modes:?}: {}", done.stderr);
         if modes.contains(&"--as-finished") {
             assert_eq!(done.stdout.lines().count(), 2_000);
@@ -76,13 +51,13 @@ fn it_tells_bad_puzzles_limits_and_refusals() {
     let service = Service::start(1, &[]);
     let (_folder, file, _) = puzzles(&format!("{SEED}\nbad\n{SEED}\n"));
     let args = ["--server", &service.url, &file, "--id", "from-python", "--placement-limit", "1000"];
-    let done = python(&args);
+    let done = run_client(&args);
     assert_eq!(done.code, Some(3), "{}", done.stderr);
     let lines: Vec<&str> = done.stdout.lines().collect();
     assert!(lines[0].ends_with("\"placements\":null,\"placements_over\":1000}"), "{}", lines[0]);
     assert_eq!(lines[1], "{\"index\":1,\"outcome\":\"invalid\",\"solution\":null,\"placements\":0}");
-    assert_eq!(python(&args).stdout, done.stdout, "the same id again is the same batch");
-    let refused = python(&[&args[..5], &["--placement-limit", "5"]].concat());
+    assert_eq!(run_client(&args).stdout, done.stdout, "the same id again is the same batch");
+    let refused = run_client(&[&args[..5], &["--placement-limit", "5"]].concat());
     assert_eq!(refused.code, Some(1));
     assert!(
         refused.stderr.contains("ALREADY_EXISTS") && refused.stderr.contains("(BATCH_EXISTS)"),
