@@ -43,10 +43,18 @@ impl Service {
     /// When it does not become ready.
     #[must_use]
     pub fn server_at(database: &Database, listen: &str) -> (Process, String) {
-        let mut server = Process::start(
-            &["serve", "--listen", listen, "--exit-with-parent"],
-            &[("DATABASE_URL", &database.url()), ENDLESS_TAKEN],
-        );
+        Self::server_with(database, &["--listen", listen])
+    }
+
+    /// Starts a server with these options, at any address unless they name one.
+    ///
+    /// # Panics
+    /// When it does not become ready.
+    #[must_use]
+    pub fn server_with(database: &Database, options: &[&str]) -> (Process, String) {
+        let listen: &[&str] = if options.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
+        let args = [&["serve", "--exit-with-parent"], listen, options].concat();
+        let mut server = Process::start(&args, &[("DATABASE_URL", &*database.url()), ENDLESS_TAKEN]);
         let url = server.line("ready ");
         (server, url)
     }

@@ -4,11 +4,16 @@
 use std::{
     collections::BTreeSet,
     fs,
+    io::Read as _,
     process::{Command, Stdio},
+    thread,
 };
 
-use e2e::{Finished, SEED, Service, eventually, python, run, run_python};
-use nix::sys::signal::Signal;
+use e2e::{Database, Finished, SEED, Service, eventually, python, run, run_python};
+use nix::{
+    pty::{Winsize, openpty},
+    sys::signal::Signal,
+};
 
 fn client(args: &[&str]) -> Command {
     python("sudoku_client.py", args)
@@ -16,6 +21,26 @@ fn client(args: &[&str]) -> Command {
 
 fn run_client(args: &[&str]) -> Finished {
     run_python("sudoku_client.py", args)
+}
+
+/// Runs it with a terminal for stderr; gives what that was sent in the place of stderr.
+fn client_on_a_terminal(args: &[&str]) -> Finished {
+    let size = Winsize { ws_row: 24, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
+    let terminal = openpty(Some(&size), None).unwrap();
+    let mut command = client(args);
+    command.env("TERM", "xterm-256color").env_remove("COLUMNS").env_remove("NO_COLOR");
+    let child = command.stdout(Stdio::piped()).stderr(terminal.slave).spawn().unwrap();
+    drop(command); // which holds the terminal open
+    let mut shown = fs::File::from(terminal.master);
+    let reader = thread::spawn(move || {
+        let mut all = Vec::new();
+        // The last one who held it has gone: that ends it with an error on Linux.
+        shown.read_to_end(&mut all).ok();
+        String::from_utf8(all).unwrap()
+    });
+    let output = child.wait_with_output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    Finished { code: output.status.code(), stdout, stderr: reader.join().unwrap() }
 }
 
 /// A file of puzzles, and what `solve` says of them.
@@ -105,4 +130,64 @@ fn it_outlives_its_servers_death_and_its_own() {
     let whole = printed.len();
     assert_eq!(start().wait().unwrap().code(), Some(0));
     assert_eq!(lines().len(), whole, "all is printed");
+}
+
+#[test]
+fn on_a_terminal_it_shows_how_far_it_is_and_elsewhere_one_line() {
+    let service = Service::start(1, &[]);
+    let made = run(&["generate", "-n", "5000", "--clues", "40"], &[], "").stdout;
+    let bad = r#"{"index":5000,"outcome":"invalid","solution":null,"placements":0}"#;
+    let solved = run(&["solve", "--output", "jsonl"], &[], &made).stdout + bad + "\n";
+    let (_folder, file, _) = puzzles(&(made + "bad\n"));
+    let args = ["--server", &service.url, &file];
+    let total = "5,001 results of 5,001 puzzles in ";
+    let counts = "unique 5,000, invalid 1";
+    for mode in [&[][..], &["--solve"]] {
+        let shown = client_on_a_terminal(&[&args, mode].concat());
+        assert_eq!(shown.code, Some(3), "{}", shown.stderr);
+        assert!(shown.stdout == solved, "nothing but results");
+        let drawn: Vec<&str> = shown.stderr.split(['\r', '\n']).collect();
+        for bar in ["sent", "results"] {
+            let last = drawn.iter().rfind(|line| line.contains("5,001/5,001") && line.contains(bar));
+            let last = last.unwrap_or_else(|| panic!("no bar of {bar}: {drawn:#?}"));
+            assert!(last.contains("/s") && last.contains("0:00:00"), "a rate, and the time to go: {last:?}");
+            assert_eq!(last.contains(counts), bar == "results", "{last:?}");
+        }
+        let last = drawn.iter().rfind(|line| !line.is_empty()).unwrap();
+        assert!(last.contains(total) && last.ends_with(counts), "{last:?}");
+
+        let plain = run_client(&[&args, mode].concat());
+        assert!(plain.stdout == solved && !plain.stderr.contains(['\r', '\x1b']), "{}", plain.stderr);
+        let last = plain.stderr.lines().last().unwrap();
+        assert!(last.starts_with(total) && last.ends_with(counts), "{last:?}");
+        let others: Vec<&str> = plain.stderr.lines().filter(|line| !line.contains(" is begun; ")).collect();
+        assert_eq!(others, [last]);
+    }
+}
+
+#[test]
+fn it_waits_as_long_as_the_service_says_and_at_its_deadline_the_batch_stays() {
+    let database = Database::fresh();
+    let (server, url) = Service::server_with(&database, &["--queued-max-tenant", "1000"]);
+    let mut service = Service { workers: Vec::new(), server, url, database };
+    let made = run(&["generate", "-n", "10000", "--clues", "40"], &[], "").stdout;
+    let (folder, file, solved) = puzzles(&made);
+    let args = ["--server", &service.url.clone(), &file, "--id", "waits"];
+    // Nobody solves so far: of three messages one is taken.
+    let late = run_client(&[&args[..], &["--deadline", "3"]].concat());
+    assert_eq!((late.code, &*late.stdout), (Some(4), ""), "{}", late.stderr);
+    assert!(late.stderr.ends_with("error: the time given by --deadline is over\n"), "{}", late.stderr);
+    let told = folder.path().join("told");
+    let stderr = fs::File::create(&told).unwrap();
+    let waiting = client(&args).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
+    let pause = eventually("it waits", || {
+        let told = fs::read_to_string(&told).unwrap();
+        let (_, pause) = told.split_once("(QUEUE_FULL); trying again in ")?;
+        Some(pause.split_once(" s\n")?.0.parse::<f64>().unwrap())
+    });
+    assert!((1.0..=1.25).contains(&pause), "a second, and not at once with all others: {pause}");
+    service.workers.push(Service::worker(&service.database, &[]));
+    let done = waiting.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(0));
+    assert!(String::from_utf8(done.stdout).unwrap() == solved);
 }

@@ -7,7 +7,7 @@ use std::{
     process::Stdio,
 };
 
-use e2e::{Database, Process, Service, python, run_python};
+use e2e::{Database, Service, python, run_python};
 use serde_json::{Value, json};
 
 /// Bytes of a status's details and message, at the most.
@@ -52,13 +52,6 @@ fn row<'a>(rows: &'a [Value], name: &str, code: &str, reason: &str, metadata: &V
 /// What a status that may be tried again says of that: whole seconds or parts of them, not none.
 fn assert_retry(row: &Value) {
     assert!(row["retry_seconds"].as_f64().unwrap() > 0.0, "{row}");
-}
-
-fn server(database: &Database, options: &[&str]) -> (Process, String) {
-    let args = [&["serve", "--listen", "127.0.0.1:0", "--exit-with-parent"], options].concat();
-    let mut server = Process::start(&args, &[("DATABASE_URL", &database.url())]);
-    let url = server.line("ready ");
-    (server, url)
 }
 
 #[test]
@@ -144,7 +137,7 @@ fn assert_states(rows: &[Value]) {
 #[test]
 fn a_quota_says_which_it_is_and_when_to_try_again() {
     let database = Database::fresh();
-    let (_server, url) = server(&database, &["--queued-max-tenant", "10"]);
+    let (_server, url) = Service::server_with(&database, &["--queued-max-tenant", "10"]);
     let rows = provoked(&url, &["queue-full"]);
     let numbers = json!({"queued": "12", "queued_max": "10"});
     let full = row(&rows, "queue-full", "RESOURCE_EXHAUSTED", "QUEUE_FULL", &numbers);
@@ -155,7 +148,7 @@ fn a_quota_says_which_it_is_and_when_to_try_again() {
 #[test]
 fn a_server_that_stops_ends_its_streams_by_name() {
     let database = Database::fresh();
-    let (mut server, url) = server(&database, &[]);
+    let (mut server, url) = Service::server_with(&database, &[]);
     let mut script =
         python("statuses.py", &["--server", &url, "stopping"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut output = BufReader::new(script.stdout.take().unwrap());
@@ -175,7 +168,7 @@ fn a_server_that_stops_ends_its_streams_by_name() {
 #[test]
 fn a_database_that_is_away_is_unavailable_for_now() {
     let mut database = Database::on_its_own_postgres();
-    let (server, url) = server(&database, &[]);
+    let (server, url) = Service::server_with(&database, &[]);
     let _server = server.allowing(&[" WARN "]);
     database.stop_postgres();
     let names = ["database-away-get", "database-away-create"];
