@@ -191,3 +191,21 @@ fn it_waits_as_long_as_the_service_says_and_at_its_deadline_the_batch_stays() {
     assert_eq!(done.status.code(), Some(0));
     assert!(String::from_utf8(done.stdout).unwrap() == solved);
 }
+
+#[test]
+fn the_rate_of_one_call_is_told_when_every_index_has_come_once() {
+    let service = Service::start(1, &[]);
+    let (_folder, file, _) = puzzles(&format!("{SEED}\n{}\n", "1".repeat(81)));
+    let args = ["--server", &service.url, "--puzzles", "5001"];
+    let own = ["--packed", "--ordered", "--message", "1000", &file];
+    for (more, message, unique) in [(&[][..], 512, 5_001), (&own, 1_000, 2_501)] {
+        let done = run_python("solve_rate.py", &[&args, more].concat());
+        assert_eq!((done.code, &*done.stderr), (Some(0), ""));
+        let told: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+        assert_eq!((&told["puzzles"], &told["unique"]), (&5_001.into(), &unique.into()), "{told}");
+        assert_eq!(told["puzzles_per_message"], message);
+        for figure in ["seconds", "puzzles_per_second", "client_cpu_seconds"] {
+            assert!(told[figure].as_f64().unwrap() > 0.0, "{figure}: {told}");
+        }
+    }
+}
