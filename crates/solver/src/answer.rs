@@ -7,11 +7,13 @@
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 
 use crate::count::Counter;
 use crate::givens::{Givens, Puzzle};
 use crate::grid::{CELLS, Solution};
 use crate::lanes::{Decide, Decision, GUESSES_MAX, Memory};
+use crate::running::RunningPlacements;
 use crate::search::{Effort, Found, Interrupted, SEARCH_BUDGET_NODES, find};
 use crate::simd::{self, Width};
 use crate::stop::{StopFlag, Stopped};
@@ -64,13 +66,19 @@ pub struct Solver {
     width: Width,
     memory: Memory,
     counter: Counter,
+    running: Arc<RunningPlacements>,
 }
 
 impl Solver {
     /// A solver that works with vectors of this width, or of the widest narrower one that the machine has.
     #[must_use]
     pub fn new(width: Width) -> Solver {
-        Solver { width, memory: Memory::new(), counter: Counter::new(width) }
+        Solver { width, memory: Memory::new(), counter: Counter::new(width), running: Arc::default() }
+    }
+
+    /// From now on its counts show there how far they are.
+    pub fn show_in(&mut self, running: Arc<RunningPlacements>) {
+        self.running = running;
     }
 
     /// Answers the puzzles of a batch in their order, until all are answered or `sink` breaks off.
@@ -131,8 +139,8 @@ impl Solver {
         stop: &StopFlag,
         sink: &mut dyn FnMut(Verdict) -> ControlFlow<()>,
     ) -> Result<(), Stopped> {
-        let Solver { width, memory, counter } = self;
-        let mut finish = Finish { counter, limit, stop, budget_nodes: SEARCH_BUDGET_NODES };
+        let Solver { width, memory, counter, running } = self;
+        let mut finish = Finish { counter, limit, stop, running, budget_nodes: SEARCH_BUDGET_NODES };
         let mut ended = Ok(());
         let mut sink = |puzzle: &Puzzle, decision, digits: &_| match finish.verdict(puzzle, decision, digits)
         {
@@ -172,6 +180,7 @@ struct Finish<'a> {
     counter: &'a mut Counter,
     limit: PlacementLimit,
     stop: &'a StopFlag,
+    running: &'a RunningPlacements,
     /// Of the search for what the lanes gave up.
     budget_nodes: u32,
 }
@@ -235,7 +244,7 @@ impl Finish<'_> {
         if self.limit == PlacementLimit::OFF {
             return Ok(Placements::NotCounted);
         }
-        self.counter.count(givens, first, self.limit.0, self.stop)
+        self.counter.count(givens, first, self.limit.0, self.stop, self.running)
     }
 }
 
@@ -275,10 +284,11 @@ mod tests {
             for (budget_nodes, is_enough) in [(0, false), (1, false), (5, false), (SEARCH_BUDGET_NODES, true)]
             {
                 let limit = PlacementLimit::DEFAULT;
-                let mut finish = Finish { counter: &mut counter, limit, stop: &stop, budget_nodes };
+                let (counter, stop, running) = (&mut counter, &stop, &RunningPlacements::new());
+                let mut finish = Finish { counter, limit, stop, running, budget_nodes };
                 let verdict = finish.verdict(&Ok(givens), Decision::GaveUp, &[0; CELLS]).unwrap();
                 let expected =
-                    if is_enough { answer(&givens, limit, &stop).unwrap() } else { Verdict::Undecided };
+                    if is_enough { answer(&givens, limit, stop).unwrap() } else { Verdict::Undecided };
                 assert_eq!(verdict, expected, "{text} with {budget_nodes} nodes");
             }
         }

@@ -37,6 +37,7 @@
 //!   together.
 //! - `dense`: [`DenseGivens`], as puzzles are stored, from texts and back.
 //! - `simd`: the instruction sets, the only module with `unsafe`; the kernels of `lanes` and `count` are safe code over its traits.
+//! - `running`: how far a count is, for other threads to see.
 //!
 //! Nothing here reads a file, a clock or a random source, writes a log, or keeps state between two puzzles: the
 //! same arguments give the same answer on every machine and every [`Width`].
@@ -62,6 +63,7 @@ mod invalid;
 mod lanes;
 mod random;
 pub mod recipe;
+mod running;
 mod search;
 #[allow(unsafe_code, reason = "vector instructions")]
 #[allow(clippy::inline_always, reason = "see the module: what is not inlined runs without the instructions")]
@@ -78,6 +80,7 @@ pub use generate::{GenerateError, Generator, Kind};
 pub use givens::{Givens, Puzzle};
 pub use grid::{CELLS, Grid, Solution};
 pub use invalid::{InvalidPuzzle, Reason};
+pub use running::RunningPlacements;
 pub use search::SEARCH_BUDGET_NODES;
 pub use simd::{UnknownWidth, Width};
 pub use stop::{StopFlag, Stopped};

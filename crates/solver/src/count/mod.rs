@@ -43,6 +43,7 @@ use self::tally::Tally;
 use self::walk::Walk;
 use crate::givens::Givens;
 use crate::grid::CELLS;
+use crate::running::RunningPlacements;
 use crate::simd::{Isa, Op, Width, with};
 use crate::stop::{StopFlag, Stopped};
 use crate::verdict::Placements;
@@ -71,13 +72,14 @@ impl Counter {
     }
 
     /// Counts the placements up to and with the first solution, or all if there is none; a count of exactly `limit` is
-    /// still given.
+    /// still given. `running` shows meanwhile how far it is.
     pub(crate) fn count(
         &mut self,
         givens: &Givens,
         first: Option<&[u8; CELLS]>,
         limit: u64,
         stop: &StopFlag,
+        running: &RunningPlacements,
     ) -> Result<Placements, Stopped> {
         if stop.is_raised() {
             return Err(Stopped);
@@ -86,7 +88,7 @@ impl Counter {
             self.make_scratch();
         }
         self.is_counting = true;
-        let mut tally = Tally::new(limit, stop);
+        let mut tally = Tally::new(limit, stop, running);
         let (rows, blocks, scratch) = (&mut self.rows, &mut self.blocks, &mut self.scratch);
         with(self.width, Count { givens, first, rows, blocks, scratch, tally: &mut tally });
         self.is_counting = false;

@@ -1,7 +1,8 @@
-//! What has been counted, and whether to go on.
+//! What has been counted, as it is shown, and whether to go on.
 
 use super::rows::Row;
 use crate::houses::ALL_DIGITS;
+use crate::running::RunningPlacements;
 use crate::stop::{StopFlag, Stopped};
 use crate::verdict::Placements;
 
@@ -10,20 +11,25 @@ pub(super) struct Tally<'t> {
     pub(super) placed: u64,
     limit: u64,
     stop: &'t StopFlag,
+    running: &'t RunningPlacements,
     is_stopped: bool,
 }
 
 impl<'t> Tally<'t> {
-    pub(super) fn new(limit: u64, stop: &'t StopFlag) -> Tally<'t> {
-        Tally { placed: 0, limit, stop, is_stopped: false }
+    pub(super) fn new(limit: u64, stop: &'t StopFlag, running: &'t RunningPlacements) -> Tally<'t> {
+        Tally { placed: 0, limit, stop, running, is_stopped: false }
     }
 
     /// Whether the count has to go on: every placement counted belongs to the total, so nothing is left to find out
-    /// above the limit.
+    /// above the limit. If it has to, shows how far it is.
     #[inline(always)]
     pub(super) fn goes_on(&mut self) -> bool {
         self.is_stopped |= self.stop.is_raised();
-        !self.is_stopped && self.placed <= self.limit
+        let goes_on = !self.is_stopped && self.placed <= self.limit;
+        if goes_on {
+            self.running.show(self.placed);
+        }
+        goes_on
     }
 
     /// Counts a row that the path alone walks, if nothing comes of the digits before its own: each of them leaves the
@@ -56,5 +62,12 @@ impl<'t> Tally<'t> {
         } else {
             Ok(Placements::Exact(self.placed))
         }
+    }
+}
+
+impl Drop for Tally<'_> {
+    /// However it ended, by a panic too: this count is not running any more.
+    fn drop(&mut self) {
+        self.running.show(0);
     }
 }

@@ -1,7 +1,7 @@
 //! Every width against the plain search and the literal recipe, on one counter each from the first puzzle to the
 //! last, so that anything a puzzle left behind would be found.
 
-use std::thread;
+use std::{panic, thread};
 
 use super::plain::{self, Counted};
 use super::*;
@@ -20,6 +20,9 @@ const RECIPE_PLACEMENTS_MAX: u64 = 3_000;
 const HOSTILE: &str = "..1......2..........3......4.......5..5...6..6......4...71.3...8..........9.2....";
 /// No solution, after 2,549,798,780 placements.
 const HOPELESS: &str = ".....5.8....6.1.43..........1.5........1.6...3.......553.....61........4.........";
+
+/// Where counts of which nobody looks how far they are show it, those of all tests.
+static RUNNING: RunningPlacements = RunningPlacements::new();
 
 fn counters() -> Vec<Counter> {
     Width::ALL.into_iter().filter(|width| width.is_available()).map(Counter::new).collect()
@@ -58,9 +61,9 @@ fn compare(counters: &mut [Counter], givens: &Givens, random: &mut SplitMix64) -
     raised.raise();
     let mut expect = |limit: u64, expected: Placements| {
         for counter in &mut *counters {
-            let counted = counter.count(givens, first.as_ref(), limit, &stop);
+            let counted = counter.count(givens, first.as_ref(), limit, &stop, &RUNNING);
             assert_eq!(counted, Ok(expected), "{} {limit} {}", givens.grid(), counter.width);
-            assert_eq!(counter.count(givens, first.as_ref(), limit, &raised), Err(Stopped));
+            assert_eq!(counter.count(givens, first.as_ref(), limit, &raised, &RUNNING), Err(Stopped));
         }
     };
     let Placements::Exact(placements) = plainly(givens, PLACEMENTS_MAX) else {
@@ -176,7 +179,7 @@ fn rows_of_every_length() {
 #[test]
 fn a_count_of_thousands_of_millions_is_exact() {
     let mut counter = Counter::new(Width::widest());
-    let placements = counter.count(&givens(HOPELESS), None, 10_000_000_000, &StopFlag::new());
+    let placements = counter.count(&givens(HOPELESS), None, 10_000_000_000, &StopFlag::new(), &RUNNING);
     assert_eq!(placements, Ok(Placements::Exact(2_549_798_780)));
 }
 
@@ -187,12 +190,12 @@ fn a_count_ended_on_its_way_leaves_nothing_behind() {
     let mut random = SplitMix64::new(35);
     let puzzles: Vec<Givens> = generated(35, Kind::Default, 10).collect();
     for mut counter in counters() {
-        let over = counter.count(&hostile, first.as_ref(), 1_000_000, &StopFlag::new());
+        let over = counter.count(&hostile, first.as_ref(), 1_000_000, &StopFlag::new(), &RUNNING);
         assert_eq!(over, Ok(Placements::OverLimit));
         let stop = StopFlag::new();
         thread::scope(|scope| {
             let counting = scope.spawn(|| {
-                let result = counter.count(&hostile, first.as_ref(), u64::MAX, &stop);
+                let result = counter.count(&hostile, first.as_ref(), u64::MAX, &stop, &RUNNING);
                 (counter, result)
             });
             // Work that is longer than the start of a thread, so that the count is on its way by now.
@@ -212,8 +215,22 @@ fn a_count_ended_on_its_way_leaves_nothing_behind() {
 #[test]
 #[should_panic(expected = "no solution comes before the first one")]
 fn a_solution_before_the_first_one_is_noticed() {
+    count_past_a_solution(&RUNNING);
+}
+
+#[test]
+fn a_count_that_ends_in_a_panic_is_not_shown_as_running() {
+    let running = RunningPlacements::new();
+    running.show(5);
+    assert!(panic::catch_unwind(|| count_past_a_solution(&running)).is_err());
+    assert_eq!(running.get(), 0);
+}
+
+/// Panics: it takes a puzzle of two solutions for one that has none.
+fn count_past_a_solution(running: &RunningPlacements) {
     let two_solutions = "534678912672195348198342567859761423426853791713924856961.3728.287.1963.345286179";
-    Counter::new(Width::widest()).count(&givens(two_solutions), None, 1000, &StopFlag::new()).unwrap();
+    let mut counter = Counter::new(Width::widest());
+    counter.count(&givens(two_solutions), None, 1000, &StopFlag::new(), running).unwrap();
 }
 
 #[test]
@@ -222,7 +239,7 @@ fn scratch_memory_is_made_when_it_is_needed_and_stays_below_the_bound() {
     assert_eq!(counter.scratch_bytes(), 0);
     let minimal = generated(36, Kind::Minimal, 1).next().unwrap();
     let first = first_solution(&minimal);
-    counter.count(&minimal, first.as_ref(), u64::MAX, &StopFlag::new()).unwrap();
+    counter.count(&minimal, first.as_ref(), u64::MAX, &StopFlag::new(), &RUNNING).unwrap();
     assert!(counter.scratch_bytes() > 0);
     assert!(counter.scratch_bytes() <= SCRATCH_BYTES_MAX, "{}", counter.scratch_bytes());
 }

@@ -8,5 +8,6 @@ mod cases;
 mod differential;
 mod generator;
 mod properties;
+mod running;
 mod stopping;
 mod support;
