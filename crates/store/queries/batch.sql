@@ -1,4 +1,5 @@
--- One batch with what is done of it, summed from its result headers; both as of one moment, so that done never goes beyond the count.
+-- One batch with what is done of it, summed from its result headers, and how far its running searches are; all as of one moment, so that done never goes beyond the
+-- count and no placement is in both sums.
 -- $1 batch.
 select
     b.id, b.part, b.name, b.state, b.placement_limit, b.priority, b.display_name, b.labels as "labels: Json<BTreeMap<String, String>>",
@@ -8,7 +9,13 @@ select
             coalesce(sum(r.hi - r.lo), 0), coalesce(sum(r.unique_count), 0), coalesce(sum(r.multiple_count), 0),
             coalesce(sum(r.no_solution_count), 0), coalesce(sum(r.invalid_count), 0), coalesce(sum(r.undecided_count), 0),
             coalesce(sum(r.failed_count), 0), coalesce(sum(r.cancelled_count), 0), coalesce(sum(r.over_limit_count), 0),
-            least(coalesce(sum(r.placement_count), 0), 9223372036854775807)
+            least(coalesce(sum(r.placement_count), 0), 9223372036854775807),
+            -- An older program may have put a job back with its number.
+            (
+                select least(coalesce(sum(j.running_placement_count), 0), 9223372036854775807)
+                from job j
+                where j.batch_id = b.id and j.running_placement_count is not null and j.lease_until is not null
+            )
         ]::bigint[]
         from result r
         where r.part = b.part and r.batch_id = b.id

@@ -31,8 +31,8 @@ header as (
 ),
 put_back as (
     update job j
-    set owner = null, lease_until = null, started = false, hi = e.lo + least(e.step, e.hi - e.lo), deaths = e.deaths,
-        tag = greatest(j.tag, virtual_now(j.is_long)),
+    set owner = null, lease_until = null, started = false, running_placement_count = null, hi = e.lo + least(e.step, e.hi - e.lo),
+        deaths = e.deaths, tag = greatest(j.tag, virtual_now(j.is_long)),
         dead_owners = case when e.started then array_append(j.dead_owners, e.owner) else j.dead_owners end
     from judged e
     where not e.failed and (j.batch_id, j.lo) = (e.batch_id, e.lo)

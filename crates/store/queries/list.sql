@@ -8,7 +8,13 @@ select
             coalesce(sum(r.hi - r.lo), 0), coalesce(sum(r.unique_count), 0), coalesce(sum(r.multiple_count), 0),
             coalesce(sum(r.no_solution_count), 0), coalesce(sum(r.invalid_count), 0), coalesce(sum(r.undecided_count), 0),
             coalesce(sum(r.failed_count), 0), coalesce(sum(r.cancelled_count), 0), coalesce(sum(r.over_limit_count), 0),
-            least(coalesce(sum(r.placement_count), 0), 9223372036854775807)
+            least(coalesce(sum(r.placement_count), 0), 9223372036854775807),
+            -- An older program may have put a job back with its number.
+            (
+                select least(coalesce(sum(j.running_placement_count), 0), 9223372036854775807)
+                from job j
+                where j.batch_id = b.id and j.running_placement_count is not null and j.lease_until is not null
+            )
         ]::bigint[]
         from result r
         where r.part = b.part and r.batch_id = b.id

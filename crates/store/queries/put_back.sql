@@ -4,7 +4,7 @@
 -- $21 end of the first part put back, $22 $23 the other parts, $24 nanoseconds that the slice cost beyond what was charged, $25 those of a puzzle.
 with put_back as (
     update job j
-    set lo = $6, hi = $21, owner = null, lease_until = null, started = false,
+    set lo = $6, hi = $21, owner = null, lease_until = null, started = false, running_placement_count = null,
         tag = greatest(j.tag + $24::bigint / t.weight, virtual_now(j.is_long)), cost = ($21 - $6) * $25::bigint / t.weight
     from tenant t
     where j.batch_id = $2 and j.lo = $3 and j.hi = $4 and j.attempt = $5 and j.owner = $1 and j.hi > $6 and t.id = j.tenant_id

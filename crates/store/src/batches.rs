@@ -149,7 +149,7 @@ impl Created {
     }
 }
 
-/// Sums over the finished ranges of a batch, in puzzles (placements in placements).
+/// Sums over the finished ranges of a batch, in puzzles (placements in placements); and how far the searches are that are running.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[allow(missing_docs, reason = "the fields are the outcomes, by their names")]
 pub struct Progress {
@@ -166,6 +166,8 @@ pub struct Progress {
     pub over_limit: u64,
     /// Placements of all the puzzles that were counted to the end.
     pub placements: u64,
+    /// Placements so far in the searches that are running, as their workers last said.
+    pub running_placements: u64,
 }
 
 struct BatchRow {
@@ -208,6 +210,7 @@ impl Progress {
             cancelled,
             over_limit,
             placements,
+            running_placements,
         ] = sums
         else {
             return Err(Error::Unknown {
@@ -226,6 +229,7 @@ impl Progress {
             cancelled: unsigned(cancelled)?,
             over_limit: unsigned(over_limit)?,
             placements: unsigned(placements)?,
+            running_placements: unsigned(running_placements)?,
         })
     }
 }

@@ -37,6 +37,15 @@ pub struct JobKey {
     pub attempt: i32,
 }
 
+/// What a heartbeat says of a lease.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Beat {
+    /// It is held.
+    pub key: JobKey,
+    /// Placements so far in its search; 0 if none is running.
+    pub running_placements: u64,
+}
+
 /// A claimed job with its puzzles.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Job {
@@ -83,35 +92,37 @@ pub struct Completion {
 }
 
 impl Store {
-    /// Prolongs leases; returns those that are still held. The others were lost: stop their jobs.
+    /// Prolongs leases and says how far their searches are; returns those that are still held. The others were lost: stop their jobs.
     ///
     /// # Errors
     /// [`Error::Database`].
     pub async fn heartbeat(
         &self,
         worker: WorkerId,
-        held: &[JobKey],
+        beats: &[Beat],
         lease: Duration,
     ) -> Result<Vec<JobKey>, Error> {
-        let (batches, los, attempts) = columns(held);
+        let held: Vec<JobKey> = beats.iter().map(|beat| beat.key).collect();
+        let (batches, los, attempts) = columns(&held);
+        let placements: Vec<i64> = beats.iter().map(|beat| signed(beat.running_placements)).collect();
         let rows = sqlx::query_file!(
             "queries/heartbeat.sql",
             worker.0,
             lease.as_secs_f64(),
             &batches,
             &los,
-            &attempts
+            &attempts,
+            &placements
         )
         .fetch_all(&self.pool)
         .await?;
         Ok(held
-            .iter()
+            .into_iter()
             .filter(|key| {
                 rows.iter().any(|row| {
                     (row.batch_id, row.lo, row.attempt) == (key.batch_id, signed(key.lo), key.attempt)
                 })
             })
-            .copied()
             .collect())
     }
 

@@ -28,7 +28,7 @@ pub use connect::{Config, Durability, Store};
 pub use deaths::{Expired, Look};
 pub use ends::{Cancel, Ended, Purged, Unwanted};
 pub use error::Error;
-pub use jobs::{Completion, Job, JobKey, OutcomeCounts, WorkerId};
+pub use jobs::{Beat, Completion, Job, JobKey, OutcomeCounts, WorkerId};
 pub use keep::{DayDrop, Keep, PastDay};
 pub use pieces::{Piece, StoredPiece};
 pub use results::ResultRange;

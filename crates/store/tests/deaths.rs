@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use common::{FORMAT, LEASE, NO_LEASE, batch, chunk, claim_one, completion, expire, store};
+use common::{FORMAT, LEASE, NO_LEASE, batch, chunk, claim_one, completion, expire, heartbeat, store};
 use e2e::Database;
 use store::{BatchState, Job, JobKey, Store, Unwanted, WorkerId};
 
@@ -159,7 +159,7 @@ async fn after_a_restart_of_the_database_leases_are_left_to_the_living_for_a_mom
     // As if it had been started a moment ago.
     assert_eq!(store.expire(10, Duration::from_secs(1_000_000)).await.unwrap(), []);
     assert_eq!(
-        store.heartbeat(worker, &[key], LEASE).await.unwrap(),
+        heartbeat(&store, worker, &[key], LEASE).await.unwrap(),
         [key],
         "prolonged although it had ended"
     );

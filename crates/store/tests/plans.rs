@@ -40,7 +40,7 @@ fn sorts_all(plan: &str) -> bool {
 
 const EXPIRE: &str = include_str!("../queries/expire.sql");
 /// Each of them with the types of its parameters and the indexes that it must use.
-const HOT: [(&str, &str, &[&str]); 19] = [
+const HOT: [(&str, &str, &[&str]); 21] = [
     (
         include_str!("../queries/claim.sql"),
         "uuid, float8, bigint, bigint, bigint",
@@ -48,7 +48,13 @@ const HOT: [(&str, &str, &[&str]); 19] = [
     ),
     (include_str!("../queries/complete.sql"), COMPLETE_TYPES, &["job_ready", "job_pkey"]),
     (include_str!("../queries/put_back.sql"), PUT_BACK_TYPES, &["job_pkey"]),
-    (include_str!("../queries/heartbeat.sql"), "uuid, float8, bigint[], bigint[], integer[]", &["job_pkey"]),
+    (
+        include_str!("../queries/heartbeat.sql"),
+        "uuid, float8, bigint[], bigint[], integer[], bigint[]",
+        &["job_pkey"],
+    ),
+    (include_str!("../queries/batch.sql"), "bigint", &["job_running"]),
+    (include_str!("../queries/list.sql"), "integer, bigint, smallint[], bigint", &["job_running"]),
     (
         include_str!("../queries/append.sql"),
         APPEND_TYPES,

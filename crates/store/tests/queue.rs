@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc, time::Duration};
 
-use common::{FORMAT, LEASE, NO_LEASE, batch, chunk, claim_one, completion, expire, store};
+use common::{FORMAT, LEASE, NO_LEASE, batch, chunk, claim_one, completion, expire, heartbeat, store};
 use e2e::Database;
 use store::{
     Append, BatchState, Config, Created, Durability, Error, JobKey, Listens, NewBatch, Round, Store, Tell,
@@ -109,8 +109,8 @@ async fn a_late_completion_is_refused_and_changes_nothing() {
         database.value("select count(*) from result") + &database.value("select count(*) from result_piece"),
         "00"
     );
-    assert_eq!(store.heartbeat(zombie, &[lost], LEASE).await.unwrap(), []);
-    assert_eq!(store.heartbeat(heir, &[held, lost], LEASE).await.unwrap(), [held]);
+    assert_eq!(heartbeat(&store, zombie, &[lost], LEASE).await.unwrap(), []);
+    assert_eq!(heartbeat(&store, heir, &[held, lost], LEASE).await.unwrap(), [held]);
     store.complete(heir, held, completion(1, 1)).await.unwrap();
     assert_eq!(database.query("select lo, hi, attempt, unique_count from result"), ["0|1|2|1"]);
 }
@@ -157,7 +157,7 @@ async fn a_job_that_is_held_back_is_nobodys_until_then_and_blames_nobody() {
     assert!(store.hold_back(worker, key, LEASE).await.unwrap());
     assert_eq!(store.claim(worker, 1, LEASE).await.unwrap(), []);
     // A heartbeat that was under way names the lease as it was: it changes nothing.
-    assert_eq!(store.heartbeat(worker, &[key], NO_LEASE).await.unwrap(), []);
+    assert_eq!(heartbeat(&store, worker, &[key], NO_LEASE).await.unwrap(), []);
     let key = JobKey { attempt: 2, ..key };
     assert!(store.hold_back(worker, key, NO_LEASE).await.unwrap());
     assert_eq!(expire(&store).await, [JobKey { attempt: 3, ..key }]);

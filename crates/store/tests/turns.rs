@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use common::{FORMAT, LEASE, NO_LEASE, batch, chunk, completion, expire, store};
+use common::{FORMAT, LEASE, NO_LEASE, batch, chunk, completion, expire, heartbeat, store};
 use e2e::Database;
 use store::{Completion, Done, Job, OutcomeCounts, Piece, Rest, Turn, WorkerId};
 use tokio::sync::Barrier;
@@ -117,7 +117,7 @@ async fn heartbeats_and_turns_over_the_same_jobs_never_deadlock() {
             let (store, together) = (Arc::clone(&store), Arc::clone(&together));
             tokio::spawn(async move {
                 together.wait().await;
-                store.heartbeat(worker, &keys, LEASE).await.map(|kept| kept.len())
+                heartbeat(&store, worker, &keys, LEASE).await.map(|kept| kept.len())
             })
         };
         let keys: Vec<_> = jobs.iter().map(|job| job.key).collect();

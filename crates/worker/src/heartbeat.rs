@@ -1,14 +1,16 @@
-//! Prolonging leases, from a thread, a runtime and a connection of its own.
+//! Prolonging leases and saying how far their searches are, from a thread, a runtime and a connection of its own.
 
 use std::{io, sync::Arc, thread, time::Duration};
 
-use store::{Durability, Store, WorkerId};
+use store::{Beat, Durability, Store, WorkerId};
 use tokio::sync::oneshot;
 
 use crate::{Config, leases::Leases};
 
 /// Leases are prolonged when this part of them has passed.
 const BEATS_PER_LEASE: u32 = 3;
+/// But not later than after this: those who watch a long search are told then.
+const INTERVAL_MAX: Duration = Duration::from_secs(10);
 /// Pause after a failure of the database.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
@@ -52,19 +54,19 @@ impl Heartbeat {
 }
 
 async fn beat(config: &Config, id: WorkerId, leases: &Leases) {
-    let interval = config.lease / BEATS_PER_LEASE;
+    let interval = (config.lease / BEATS_PER_LEASE).min(INTERVAL_MAX);
     let mut store = connect(config).await;
     loop {
         tokio::time::sleep(interval).await;
         loop {
-            let held = leases.held();
-            if held.is_empty() {
+            let beats = leases.beats();
+            if beats.is_empty() {
                 break;
             }
-            match tokio::time::timeout(interval, store.heartbeat(id, &held, config.lease)).await {
+            match tokio::time::timeout(interval, store.heartbeat(id, &beats, config.lease)).await {
                 Ok(Ok(still_held)) => {
                     // What was completed meanwhile is no longer among the leases, so stopping it does nothing.
-                    for key in held.iter().filter(|key| !still_held.contains(key)) {
+                    for Beat { key, .. } in beats.iter().filter(|beat| !still_held.contains(&beat.key)) {
                         leases.lost(*key);
                     }
                     break;

@@ -246,7 +246,7 @@ impl Lane {
     async fn begin<'a>(&self, waiting: Waiting<'a>) -> Result<Running<'a>, Gone> {
         let Waiting { job, held } = waiting;
         let (key, cost) = (job.key, job.puzzle_cost);
-        let slice = Arc::new(Slice::new(Arc::clone(&held.lease.stop)));
+        let slice = Arc::new(Slice::new(&held.lease));
         let Some(answer) = self.thread.begin(job, Arc::clone(&slice)) else {
             self.give_back(key).await;
             return Err(Gone);

@@ -1,4 +1,4 @@
-//! The leases that this process holds, each with the flags that stop its search.
+//! The leases that this process holds, each with the flags that stop its search and with how far that is.
 
 use std::{
     collections::HashMap,
@@ -8,14 +8,16 @@ use std::{
     },
 };
 
-use solver::StopFlag;
-use store::JobKey;
+use solver::{RunningPlacements, StopFlag};
+use store::{Beat, JobKey};
 
 /// One lease, as its lane, its search and those who may stop it share it.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Lease {
     /// Raised when its search must stop.
     pub(crate) stop: Arc<StopFlag>,
+    /// How far its search is.
+    pub(crate) running: Arc<RunningPlacements>,
     is_cancelled: Arc<AtomicBool>,
 }
 
@@ -61,6 +63,14 @@ impl Leases {
 
     pub(crate) fn held(&self) -> Vec<JobKey> {
         self.lock().leases.keys().copied().collect()
+    }
+
+    /// What is to be said of the leases.
+    pub(crate) fn beats(&self) -> Vec<Beat> {
+        let table = self.lock();
+        let beat =
+            |(key, lease): (&JobKey, &Lease)| Beat { key: *key, running_placements: lease.running.get() };
+        table.leases.iter().map(beat).collect()
     }
 
     /// Whether a lease was lost since that was last forgotten.

@@ -1,6 +1,6 @@
 //! A worker process: claims jobs, solves them on threads apart from the async runtime, completes them under their fence.
 //!
-//! Who does what: one *lane* a solver thread claims and hands over (`lane.rs`) and settles what came of it (`settle.rs`); the *heartbeat* prolongs leases from a thread
+//! Who does what: one *lane* a solver thread claims and hands over (`lane.rs`) and settles what came of it (`settle.rs`); the *heartbeat* prolongs leases, and says how far their searches are, from a thread
 //! and a connection of its own, so that neither solving nor a slow statement can starve it (`heartbeat.rs`); *upkeep* puts back what
 //! dead workers held and ends batches (`upkeep.rs`); *sweep* removes what was cancelled or deleted or has expired (`sweep.rs`, `days.rs`); *quarantine* has jobs over which workers have died run alone (`quarantine.rs`);
 //! *cancels* stops what nobody wants any more (`cancels.rs`); *notices* tell waiting streams, a few times a second (`notices.rs`). Of many workers one does the rounds of upkeep and sweep for all (`rounds.rs`); *idle* says when a lane without work

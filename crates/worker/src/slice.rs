@@ -9,24 +9,31 @@ use std::{
 };
 
 use packing::{Damaged, Pieces, PuzzleReader, VERDICT_FORMAT, pack_verdict};
-use solver::{Givens, Outcome, PlacementLimit, Placements, Puzzle, Solver, StopFlag, Verdict};
+use solver::{
+    Givens, Outcome, PlacementLimit, Placements, Puzzle, RunningPlacements, Solver, StopFlag, Verdict,
+};
 use store::{Completion, Job, OutcomeCounts, Piece};
+
+use crate::leases::Lease;
 
 /// A slice as its lane and its solver thread share it.
 #[derive(Debug)]
 pub(crate) struct Slice {
     /// Stops the search that is running.
     stop: Arc<StopFlag>,
+    /// How far that is.
+    running: Arc<RunningPlacements>,
     has_done: AtomicBool,
     is_over: AtomicBool,
     is_cut: AtomicBool,
 }
 
 impl Slice {
-    /// Begins; `stop` is the lease's flag.
-    pub(crate) fn new(stop: Arc<StopFlag>) -> Self {
+    /// Begins, under a lease.
+    pub(crate) fn new(lease: &Lease) -> Self {
         Self {
-            stop,
+            stop: Arc::clone(&lease.stop),
+            running: Arc::clone(&lease.running),
             has_done: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
             is_cut: AtomicBool::new(false),
@@ -82,6 +89,7 @@ pub(crate) fn solve(job: &Job, slice: &Slice, solver: &mut Solver) -> Result<Opt
         done.push(&verdict);
         if slice.goes_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
+    solver.show_in(Arc::clone(&slice.running));
     // Stopped or broken off: what is done is done, and the rest goes back.
     solver.answer(&batch, PlacementLimit(job.placement_limit), &slice.stop, push).ok();
     Ok(done.finish(job.key.lo))
@@ -187,7 +195,7 @@ mod tests {
     }
 
     fn solve_all(job: &Job) -> Result<Option<Completion>, Damaged> {
-        solve(job, &Slice::new(Arc::new(StopFlag::new())), &mut Solver::new(Width::widest()))
+        solve(job, &Slice::new(&Lease::default()), &mut Solver::new(Width::widest()))
     }
 
     #[test]
@@ -233,14 +241,14 @@ mod tests {
     #[test]
     fn a_slice_that_is_over_ends_after_its_first_puzzle_and_a_raised_flag_before_it() {
         let whole = job(0, 5, vec![piece(0, 5, 5)]);
-        let over = Slice::new(Arc::new(StopFlag::new()));
+        let over = Slice::new(&Lease::default());
         over.end();
         assert_eq!(
             solve(&whole, &over, &mut Solver::new(Width::widest())).expect("whole").expect("done").mid,
             1
         );
-        let stop = Arc::new(StopFlag::new());
-        stop.raise();
-        assert_eq!(solve(&whole, &Slice::new(stop), &mut Solver::new(Width::widest())), Ok(None));
+        let lease = Lease::default();
+        lease.stop.raise();
+        assert_eq!(solve(&whole, &Slice::new(&lease), &mut Solver::new(Width::widest())), Ok(None));
     }
 }

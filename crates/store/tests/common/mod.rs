@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use e2e::Database;
 use store::{
-    Batch, Chunk, Completion, Config, Created, Durability, JobKey, NewBatch, OutcomeCounts, Piece, Store,
-    WorkerId,
+    Batch, Beat, Chunk, Completion, Config, Created, Durability, Error, JobKey, NewBatch, OutcomeCounts,
+    Piece, Store, WorkerId,
 };
 
 pub const LEASE: Duration = Duration::from_secs(30);
@@ -76,6 +76,17 @@ pub async fn claim_one(store: &Store, worker: WorkerId, lease: Duration) -> JobK
     let jobs = store.claim(worker, 1, lease).await.unwrap();
     assert_eq!(jobs.len(), 1);
     jobs[0].key
+}
+
+/// Prolongs leases under which nothing is being counted.
+pub async fn heartbeat(
+    store: &Store,
+    worker: WorkerId,
+    held: &[JobKey],
+    lease: Duration,
+) -> Result<Vec<JobKey>, Error> {
+    let beats: Vec<Beat> = held.iter().map(|key| Beat { key: *key, running_placements: 0 }).collect();
+    store.heartbeat(worker, &beats, lease).await
 }
 
 /// Expires without the grace after a restart; gives the leases.
