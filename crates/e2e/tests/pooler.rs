@@ -86,6 +86,9 @@ fn a_cancel_behind_a_pooler_stops_the_search_and_frees_the_worker() {
     assert_eq!(pooled.run(&args, &puzzles).code, Some(0));
     let running = "select count(*) from job where owner is not null and lo = 2";
     eventually("the long one is running", || (pooled.database.value(running) == "1").then_some(()));
+    eventually("it says how far it is", || {
+        pooled.run(&["get", "to-be-cancelled"], "").stdout.contains(" placements so far").then_some(())
+    });
     let begun = Instant::now();
     let done = pooled.run(&["cancel", "to-be-cancelled"], "");
     assert_eq!(done.code, Some(0), "{}", done.stderr);

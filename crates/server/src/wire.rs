@@ -218,7 +218,7 @@ pub(crate) fn batch(batch: Batch, progress: Progress) -> v1::Batch {
             cancelled_count: signed(progress.cancelled),
             over_limit_count: signed(progress.over_limit),
             placement_count: signed(progress.placements),
-            running_placement_count: 0,
+            running_placement_count: signed(progress.running_placements),
         }),
         create_time: Some(timestamp(batch.created_at)),
         seal_time: batch.sealed_at.map(timestamp),

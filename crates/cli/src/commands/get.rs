@@ -41,10 +41,19 @@ pub(crate) fn text(out: &mut impl Write, batch: &v1::Batch) -> io::Result<()> {
             writeln!(out, "{name:<12} {}", show(count))?;
         }
     }
+    if let Some(running) = running(&progress) {
+        writeln!(out, "{:<12} {running}", "running")?;
+    }
     if let Some(expires) = expires(batch) {
         writeln!(out, "{:<12} {expires}", "expires")?;
     }
     Ok(())
+}
+
+/// How far the searches are that are running; `None` while there is nothing to say.
+pub(crate) fn running(progress: &v1::BatchProgress) -> Option<String> {
+    let placements = progress.running_placement_count;
+    (placements != 0).then(|| format!("{} placements so far", show(placements)))
 }
 
 /// When the server deletes a batch, to the second; `None` while it is open.

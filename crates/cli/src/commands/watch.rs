@@ -15,7 +15,7 @@ use crate::{
     again,
     args::{BatchFormat, Watch},
     commands::{
-        get::{counts, show, text, word},
+        get::{counts, running, show, text, word},
         results::cancelled,
     },
     connection::{at, connect, resource_name},
@@ -83,7 +83,7 @@ async fn watch(args: Arc<Watch>, seen: Arc<AtomicBool>) -> anyhow::Result<Exit> 
     Ok(exit(&batch))
 }
 
-/// One line: `1,200/5,000 puzzles, sealed: unique 1,199, invalid 1`.
+/// One line: `1,200/5,000 puzzles, sealed: unique 1,199, invalid 1, running 3,000,000,000 placements so far`.
 fn line(batch: &v1::Batch) -> String {
     let done = batch.progress.unwrap_or_default().done_count;
     let state = word(batch.state());
@@ -92,8 +92,11 @@ fn line(batch: &v1::Batch) -> String {
 }
 
 fn outcomes(batch: &v1::Batch) -> String {
-    let counted = counts(&batch.progress.unwrap_or_default()).into_iter().filter(|(_, count)| *count != 0);
-    counted.map(|(name, count)| format!("{name} {}", show(count))).collect::<Vec<_>>().join(", ")
+    let progress = batch.progress.unwrap_or_default();
+    let counted = counts(&progress).into_iter().filter(|(_, count)| *count != 0);
+    let counted = counted.map(|(name, count)| format!("{name} {}", show(count)));
+    let running = running(&progress).map(|running| format!("running {running}"));
+    counted.chain(running).collect::<Vec<_>>().join(", ")
 }
 
 fn exit(batch: &v1::Batch) -> Exit {
