@@ -58,6 +58,7 @@ fn command(args: &[&str]) -> Command {
         "SUDOKU_BATCH_QUEUED_MAX_TENANT",
         "SUDOKU_BATCH_QUEUED_MAX",
         "SUDOKU_BATCH_DATABASE_BYTES_MAX",
+        "SUDOKU_BATCH_KEEPALIVE",
         "RUST_LOG",
         "XDG_DATA_HOME",
     ] {
@@ -178,6 +179,30 @@ impl Process {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The most memory that it has had since [`Process::forget_memory_peak`], or since its start, in bytes. (Resident, as the kernel counts it.)
+    ///
+    /// # Panics
+    /// When there is no `/proc`.
+    #[must_use]
+    pub fn memory_peak(&self) -> u64 {
+        let status = fs::read_to_string(self.proc("status")).expect("/proc");
+        let kilobytes =
+            status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next());
+        kilobytes.and_then(|number| number.parse::<u64>().ok()).expect("a number") * 1_024
+    }
+
+    /// Forgets how much memory it has had before.
+    ///
+    /// # Panics
+    /// When there is no `/proc`.
+    pub fn forget_memory_peak(&self) {
+        fs::write(self.proc("clear_refs"), "5").expect("the peak can be forgotten");
+    }
+
+    fn proc(&self, file: &str) -> PathBuf {
+        Path::new("/proc").join(self.child.id().to_string()).join(file)
     }
 
     /// Waits for a line on stdout that begins with `prefix`; gives the rest of it.

@@ -105,10 +105,11 @@ impl Figures {
         [&self.queued, &self.under_way, &self.stored, &self.stored_before]
     }
 
-    fn full(&self, quotas: &Quotas, tenant: TenantId) -> Option<Full> {
+    /// Whether a quota is used up, with so many puzzles more of the tenant.
+    fn full(&self, quotas: &Quotas, tenant: TenantId, more: u64) -> Option<Full> {
         let Quotas { queued_max_tenant, queued_max, database_bytes_max } = *quotas;
-        let queued = self.all().map(|counts| counts.of(tenant)).iter().sum();
-        let in_all: u64 = self.all().iter().map(|counts| counts.sum).sum();
+        let queued = more + self.all().map(|counts| counts.of(tenant)).iter().sum::<u64>();
+        let in_all = more + self.all().iter().map(|counts| counts.sum).sum::<u64>();
         if queued >= queued_max_tenant {
             Some(Full::Tenant { queued, queued_max: queued_max_tenant })
         } else if in_all >= queued_max {
@@ -150,17 +151,22 @@ impl Admission {
     /// Leave to append, as long as no quota is used up: the message that reaches one is taken whole, so that a quota smaller than a message keeps none out for ever.
     pub(crate) fn admit(&self, tenant: TenantId, puzzles: u64) -> Result<Leave<'_>, Refusal> {
         let mut figures = self.lock();
-        if let Some(full) = figures.full(&self.quotas, tenant) {
+        if let Some(full) = figures.full(&self.quotas, tenant, 0) {
             return Err(Refusal::Full(full));
         }
         figures.under_way.add(tenant, puzzles);
         Ok(Leave { admission: self, tenant, puzzles })
     }
 
+    /// Whether the tenant may append after so many puzzles more.
+    pub(crate) fn has_room(&self, tenant: TenantId, more: u64) -> bool {
+        self.lock().full(&self.quotas, tenant, more).is_none()
+    }
+
     /// Waits until the tenant may append. Others may be faster then.
     pub(crate) async fn room(&self, tenant: TenantId) {
         let mut looked = self.looked.subscribe();
-        while self.lock().full(&self.quotas, tenant).is_some() {
+        while self.lock().full(&self.quotas, tenant, 0).is_some() {
             // No error: the sender is this one's.
             looked.changed().await.ok();
         }

@@ -4,19 +4,18 @@ use std::sync::Arc;
 
 use proto::v1::{self, batch_service_server::BatchService};
 use store::{Batch, BatchState, Created, Progress, Store, TenantId, Waker};
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tonic::{Request, Response, Status, metadata::MetadataMap};
 
 use crate::{
     admission::Admission,
     bell::Bell,
-    delivery::{Delivery, Event, Outlet, Wanted},
-    drain::Drain,
+    deadline::Deadline,
+    delivery::{Delivery, Event, Wanted},
     intake::{self, PackedPuzzles},
     intervals::Delivered,
-    limits::MESSAGES_AHEAD_MAX,
     line::Lines,
+    outlet::{Outgoing, Streams},
     status::Refusal,
     tenants::Tenants,
     tokens, wire,
@@ -34,7 +33,9 @@ pub(crate) struct Shared {
     pub(crate) admission: Arc<Admission>,
     pub(crate) lines: Lines,
     pub(crate) bell: Arc<Bell>,
-    pub(crate) drain: Drain,
+    pub(crate) streams: Streams,
+    /// For what streams do in the database.
+    pub(crate) turns: Arc<Semaphore>,
     pub(crate) placement_limit_max: u64,
 }
 
@@ -62,15 +63,30 @@ impl Shared {
         Ok(wire::batch(batch, progress))
     }
 
-    /// Runs database work that a dropped call must not cut in the middle.
+    /// Runs database work that neither a dropped call nor its deadline may cut in the middle: it is done all the same, and a repeat of the call finds it done.
     pub(crate) async fn shielded<T: Send + 'static>(
         &self,
+        deadline: Deadline,
         work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
     ) -> Result<T, Refusal> {
-        if self.drain.is_started() {
+        if self.streams.drain.is_started() {
             return Err(Refusal::Stopping);
         }
-        tokio::spawn(work).await?
+        tokio::select! {
+            done = tokio::spawn(work) => done?,
+            () = deadline.passed() => Err(Refusal::DeadlineExceeded),
+        }
+    }
+
+    /// Waits for a stream's turn in the database: a thousand streams leave connections for other calls. (`None` if turns were closed, which nobody does.)
+    pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.turns.acquire().await.ok()
+    }
+
+    /// Does something in the database in a stream's turn.
+    pub(crate) async fn in_turn<T>(&self, work: impl Future<Output = T>) -> T {
+        let _turn = self.turn().await;
+        work.await
     }
 
     async fn create(
@@ -171,8 +187,9 @@ impl Shared {
     async fn stream(
         &self,
         metadata: &MetadataMap,
+        deadline: Deadline,
         request: v1::StreamResultsRequest,
-    ) -> Result<ReceiverStream<Result<v1::StreamResultsResponse, Status>>, Refusal> {
+    ) -> Result<Outgoing<v1::StreamResultsResponse>, Refusal> {
         use v1::stream_results_request::Start;
         let id = wire::batch_id(&request.name)?;
         let tenant = self.owner(metadata, &request.name).await?;
@@ -188,24 +205,17 @@ impl Shared {
             follow: request.follow,
             packed: request.packed_results,
         };
-        let (sender, receiver) = mpsc::channel(MESSAGES_AHEAD_MAX);
+        let (outlet, outgoing) = self.streams.open(deadline);
         let shared = self.clone();
         tokio::spawn(async move {
-            let outlet = Outlet { sender, drain: shared.drain.clone() };
             let wakes = shared.waker.results(batch.key.id());
-            let delivery = Delivery {
-                store: &shared.store,
-                batch,
-                wanted,
-                outlet: &outlet,
-                message: stream_message,
-                wakes,
-            };
+            let message = stream_message;
+            let delivery = Delivery { shared: &shared, batch, wanted, outlet: &outlet, message, wakes };
             if let Err(cut) = delivery.run().await {
                 outlet.end(cut).await;
             }
         });
-        Ok(ReceiverStream::new(receiver))
+        Ok(outgoing)
     }
 }
 
@@ -218,75 +228,81 @@ fn stream_message(event: Event) -> v1::StreamResultsResponse {
     v1::StreamResultsResponse { results, resume_token, batch }
 }
 
-/// Runs one unary call shielded, with its metadata.
-macro_rules! unary {
-    ($shared:expr, $request:expr, $method:ident) => {{
+/// Runs one call shielded, with its metadata; one that streams gets its deadline too.
+macro_rules! call {
+    ($shared:expr, $request:expr, $method:ident $(, $streams:ident)?) => {{
         let shared = $shared.clone();
         let (metadata, _, message) = $request.into_parts();
-        let work = async move { shared.$method(&metadata, message).await };
-        Ok(Response::new($shared.shielded(work).await?))
+        let deadline = Deadline::of(&metadata);
+        let work = async move { shared.$method(&metadata, $($streams(deadline),)? message).await };
+        Ok(Response::new($shared.shielded(deadline, work).await?))
     }};
+}
+
+/// Says of a call that it streams.
+fn streams(deadline: Deadline) -> Deadline {
+    deadline
 }
 
 #[tonic::async_trait]
 impl BatchService for Batches {
-    type WatchBatchStream = ReceiverStream<Result<v1::WatchBatchResponse, Status>>;
-    type StreamResultsStream = ReceiverStream<Result<v1::StreamResultsResponse, Status>>;
+    type WatchBatchStream = Outgoing<v1::WatchBatchResponse>;
+    type StreamResultsStream = Outgoing<v1::StreamResultsResponse>;
 
     async fn create_batch(
         &self,
         request: Request<v1::CreateBatchRequest>,
     ) -> Result<Response<v1::Batch>, Status> {
-        unary!(self.0, request, create)
+        call!(self.0, request, create)
     }
 
     async fn append_puzzles(
         &self,
         request: Request<v1::AppendPuzzlesRequest>,
     ) -> Result<Response<v1::AppendPuzzlesResponse>, Status> {
-        unary!(self.0, request, append)
+        call!(self.0, request, append)
     }
 
     async fn seal_batch(
         &self,
         request: Request<v1::SealBatchRequest>,
     ) -> Result<Response<v1::Batch>, Status> {
-        unary!(self.0, request, seal)
+        call!(self.0, request, seal)
     }
 
     async fn get_batch(&self, request: Request<v1::GetBatchRequest>) -> Result<Response<v1::Batch>, Status> {
-        unary!(self.0, request, get)
+        call!(self.0, request, get)
     }
 
     async fn stream_results(
         &self,
         request: Request<v1::StreamResultsRequest>,
     ) -> Result<Response<Self::StreamResultsStream>, Status> {
-        unary!(self.0, request, stream)
+        call!(self.0, request, stream, streams)
     }
 
     async fn list_batches(
         &self,
         request: Request<v1::ListBatchesRequest>,
     ) -> Result<Response<v1::ListBatchesResponse>, Status> {
-        unary!(self.0, request, list)
+        call!(self.0, request, list)
     }
 
     async fn watch_batch(
         &self,
         request: Request<v1::WatchBatchRequest>,
     ) -> Result<Response<Self::WatchBatchStream>, Status> {
-        unary!(self.0, request, watch)
+        call!(self.0, request, watch, streams)
     }
 
     async fn cancel_batch(
         &self,
         request: Request<v1::CancelBatchRequest>,
     ) -> Result<Response<v1::CancelBatchResponse>, Status> {
-        unary!(self.0, request, cancel)
+        call!(self.0, request, cancel)
     }
 
     async fn delete_batch(&self, request: Request<v1::DeleteBatchRequest>) -> Result<Response<()>, Status> {
-        unary!(self.0, request, delete)
+        call!(self.0, request, delete)
     }
 }

@@ -1,19 +1,21 @@
 //! Sending results: from the database to one stream, each index once, at the pace of its reader.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use proto::v1;
-use store::{Batch, ResultRange, Store, Wakes};
-use tokio::sync::mpsc;
-use tonic::Status;
+use store::{Batch, ResultRange, Wakes};
 
 use crate::{
-    drain::Drain,
+    batches::Shared,
     intervals::Delivered,
-    limits::{HEARTBEAT, POLL_FLOWING, POLL_MAX, POLL_MIN, RANGES_READ_MAX, RESUME_RANGES_MAX},
+    limits::{
+        HEARTBEAT, POLL_FLOWING, POLL_MAX, POLL_MIN, RANGES_READ_MAX, RESULT_BYTES, RESUME_RANGES_MAX,
+        SMALL_MESSAGE_PUZZLES,
+    },
+    outlet::{Cut, Outlet, Room},
     status::Refusal,
     tokens,
-    verdicts::{ReadAhead, bare},
+    verdicts::{Extent, ReadAhead, bare},
     wire::{self, ResultColumns, ResultForm},
 };
 
@@ -26,73 +28,6 @@ pub(crate) enum Event {
     Quiet,
     /// The batch, first or last, and the token that goes on from here.
     Batch(v1::Batch, String),
-}
-
-/// The sending half of one stream.
-pub(crate) struct Outlet<M> {
-    pub(crate) sender: mpsc::Sender<Result<M, Status>>,
-    pub(crate) drain: Drain,
-}
-
-/// Why a stream ends before its end.
-#[derive(Debug)]
-pub(crate) enum Cut {
-    /// Nobody reads any more.
-    Gone,
-    /// It is told to the reader.
-    Refused(Refusal),
-    /// The transport's own word on what the client sent (too large, not decodable, cut): passed on as it is.
-    Transport(Status),
-}
-
-impl<E: Into<Refusal>> From<E> for Cut {
-    fn from(error: E) -> Self {
-        Self::Refused(error.into())
-    }
-}
-
-impl<M> Outlet<M> {
-    /// Sends one message; waits while the reader is behind.
-    pub(crate) async fn send(&self, message: M) -> Result<(), Cut> {
-        tokio::select! {
-            sent = self.sender.send(Ok(message)) => sent.map_err(|_| Cut::Gone),
-            () = self.drain.started() => Err(Cut::Refused(Refusal::Stopping)),
-        }
-    }
-
-    /// Waits for a wake, at most `poll` and a jitter; returns whether there was one.
-    pub(crate) async fn wait(&self, wakes: &mut Wakes, poll: Duration) -> Result<bool, Cut> {
-        tokio::select! {
-            woken = wakes.wait(poll) => Ok(woken),
-            () = self.sender.closed() => Err(Cut::Gone),
-            () = self.drain.started() => Err(Cut::Refused(Refusal::Stopping)),
-        }
-    }
-
-    /// Waits until then.
-    pub(crate) async fn pause_until(&self, then: tokio::time::Instant) -> Result<(), Cut> {
-        self.hold(tokio::time::sleep_until(then)).await
-    }
-
-    /// Waits for something, as long as there is a reader and a server.
-    pub(crate) async fn hold(&self, something: impl Future<Output = ()>) -> Result<(), Cut> {
-        tokio::select! {
-            () = something => Ok(()),
-            () = self.sender.closed() => Err(Cut::Gone),
-            () = self.drain.started() => Err(Cut::Refused(Refusal::Stopping)),
-        }
-    }
-
-    /// Tells the reader why the stream ends here.
-    pub(crate) async fn end(&self, cut: Cut) {
-        let status = match cut {
-            Cut::Gone => return,
-            Cut::Refused(refusal) => refusal.into(),
-            Cut::Transport(status) => status,
-        };
-        // An error means that the reader has gone: there is nobody left to tell.
-        self.sender.send(Err(status)).await.ok();
-    }
 }
 
 /// What is asked of a stream of results.
@@ -119,7 +54,7 @@ struct Sent {
 
 /// One stream of results of one batch.
 pub(crate) struct Delivery<'a, M> {
-    pub(crate) store: &'a Store,
+    pub(crate) shared: &'a Shared,
     /// As it was last found. It stays this one, whoever has its name meanwhile.
     pub(crate) batch: Batch,
     pub(crate) wanted: Wanted,
@@ -137,14 +72,16 @@ impl<M> Delivery<'_, M> {
         loop {
             self.wakes.arm();
             // The state is read before the results: ended means that all of them are there to be read.
-            self.batch = self.store.current(self.batch.key).await.map_err(|error| self.refusal(error))?;
+            let current = self.shared.in_turn(self.shared.store.current(self.batch.key)).await;
+            self.batch = current.map_err(|error| self.refusal(error))?;
             let sent = self.send_new(&owner).await?;
             if sent.any {
                 last_sent = Instant::now();
                 poll = POLL_FLOWING;
             }
             if !sent.is_stale && (self.batch.state.is_final() || !self.wanted.follow) {
-                let found = self.store.batch_progress(self.batch.key).await;
+                let progress = self.shared.store.batch_progress(self.batch.key);
+                let found = self.shared.in_turn(progress).await;
                 let (batch, progress) = found.map_err(|error| self.refusal(error))?;
                 let token = tokens::resume(&owner, &self.wanted.delivered);
                 return self.send(Event::Batch(wire::batch(batch, progress), token)).await;
@@ -175,10 +112,13 @@ impl<M> Delivery<'_, M> {
         loop {
             // One slow puzzle may hold the watermark for long: what was delivered beyond it is not read again.
             from = self.wanted.delivered.first_missing(from);
-            let ranges = self.store.finished(self.batch.key, from, RANGES_READ_MAX).await?;
+            let Shared { store, .. } = self.shared;
+            let ranges = self.shared.in_turn(store.finished(self.batch.key, from, RANGES_READ_MAX)).await?;
             let is_last_page = ranges.len() < RANGES_READ_MAX;
             for (place, range) in ranges.iter().enumerate() {
-                for (lo, hi) in self.wanted.delivered.missing(range.lo, range.hi) {
+                // Where memory is short, a range takes several messages.
+                while let Some((lo, hi)) = self.wanted.delivered.missing(range.lo, range.hi).first().copied()
+                {
                     let delivered = &self.wanted.delivered;
                     if self.wanted.ordered && lo > delivered.watermark() {
                         return Ok(sent);
@@ -187,12 +127,10 @@ impl<M> Delivery<'_, M> {
                     if !delivered.has_room(lo, hi, RESUME_RANGES_MAX) {
                         return Ok(sent);
                     }
-                    let Some(results) = self.results(&ranges[place..], lo, hi, &mut ahead).await? else {
+                    let room = self.outlet.room().await?;
+                    if !self.send_some(room, owner, &ranges[place..], (lo, hi), &mut ahead).await? {
                         return Ok(Sent { is_stale: true, ..sent });
-                    };
-                    self.wanted.delivered.insert(lo, hi);
-                    let token = tokens::resume(owner, &self.wanted.delivered);
-                    self.send(Event::Results(results, token)).await?;
+                    }
                     sent.any = true;
                 }
                 from = range.hi;
@@ -203,6 +141,35 @@ impl<M> Delivery<'_, M> {
         }
     }
 
+    /// Sends one message with the results of `[lo, hi)`, which is part of the first of some finished ranges, or of its beginning where memory is short. `false`: the range is not there
+    /// any more.
+    async fn send_some(
+        &mut self,
+        room: Room<'_, M>,
+        owner: &str,
+        ranges: &[ResultRange],
+        (lo, hi): (u64, u64),
+        ahead: &mut ReadAhead,
+    ) -> Result<bool, Refusal> {
+        // The turn comes first: whoever has it sees what those before it have made.
+        let turn = self.shared.turn().await;
+        let is_short = self.shared.streams.memory.is_short();
+        let hi = if is_short { hi.min(lo + SMALL_MESSAGE_PUZZLES) } else { hi };
+        let extent = if is_short { Extent::Within(lo, hi) } else { Extent::Ahead };
+        let results = self.results(ranges, lo, hi, extent, ahead).await?;
+        if is_short {
+            // The next message may be long in coming.
+            *ahead = ReadAhead::default();
+        }
+        let Some(results) = results else { return Ok(false) };
+        self.wanted.delivered.insert(lo, hi);
+        let token = tokens::resume(owner, &self.wanted.delivered);
+        let bytes = results.outcomes.len() * RESULT_BYTES;
+        room.send((self.message)(Event::Results(results, token)), bytes);
+        drop(turn);
+        Ok(true)
+    }
+
     /// The results of `[lo, hi)`, which is part of the first of some finished ranges. `None`: the range is not there any more. Its batch was deleted, or
     /// the database has crashed, lost it, and it is solved again.
     async fn results(
@@ -210,8 +177,10 @@ impl<M> Delivery<'_, M> {
         ranges: &[ResultRange],
         lo: u64,
         hi: u64,
+        extent: Extent,
         ahead: &mut ReadAhead,
     ) -> Result<Option<v1::ResultChunk>, Refusal> {
+        let Shared { store, streams, .. } = self.shared;
         let range = ranges[0];
         let form = ResultForm { packed: self.wanted.packed, counted: self.batch.placement_limit > 0 };
         let mut columns = ResultColumns::new(lo, hi - lo, form);
@@ -220,13 +189,13 @@ impl<M> Delivery<'_, M> {
         } else {
             let is_wanted =
                 |range: &ResultRange| !self.wanted.delivered.missing(range.lo, range.hi).is_empty();
-            ahead.read(self.store, self.batch.key, ranges, is_wanted).await?;
+            ahead.read(store, &streams.memory, self.batch.key, ranges, extent, is_wanted).await?;
             ahead.fill(&mut columns, lo, hi)?;
         }
         if columns.len() as u64 == hi - lo {
             return Ok(Some(columns.finish()));
         }
-        let now = self.store.finished(self.batch.key, range.lo, 1).await?;
+        let now = store.finished(self.batch.key, range.lo, 1).await?;
         if now.first() == Some(&range) { Err(packing::Damaged::Short.into()) } else { Ok(None) }
     }
 }

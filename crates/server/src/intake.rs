@@ -39,14 +39,30 @@ impl PackedPuzzles {
     pub(crate) fn of(chunk: &v1::PuzzleChunk) -> Result<Self, Refusal> {
         check(chunk)?;
         let puzzles = chunk.grids.len() + chunk.packed_grids.len() / CELLS;
-        let mut packed = Entries::with_capacity(puzzles, puzzles * ENTRY_BYTES_USUAL);
+        let mut packed = Self(Entries::with_capacity(puzzles, puzzles * ENTRY_BYTES_USUAL));
+        packed.pack(chunk);
+        Ok(packed)
+    }
+
+    /// Adds the puzzles of a message that follows. Of one that is refused, nothing.
+    pub(crate) fn add(&mut self, chunk: &v1::PuzzleChunk) -> Result<(), Refusal> {
+        check(chunk)?;
+        self.pack(chunk);
+        Ok(())
+    }
+
+    fn pack(&mut self, chunk: &v1::PuzzleChunk) {
         for grid in chunk.grids.iter_bytes() {
-            packed.push(|bytes| pack_text(grid, bytes));
+            self.0.push(|bytes| pack_text(grid, bytes));
         }
         for grid in chunk.packed_grids.chunks_exact(CELLS) {
-            packed.push(|bytes| pack_bytes(grid, bytes));
+            self.0.push(|bytes| pack_bytes(grid, bytes));
         }
-        Ok(Self(packed))
+    }
+
+    /// How many bytes they take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.bytes()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -122,7 +138,8 @@ pub(crate) async fn append(
 ) -> Result<Appended, Refusal> {
     let store = &shared.store;
     // While others are before it there is nothing to look at.
-    let mut turn = if offset.is_some() { line.turn(&shared.drain, puzzles).await? } else { Turn::Look };
+    let mut turn =
+        if offset.is_some() { line.turn(&shared.streams.drain, puzzles).await? } else { Turn::Look };
     let mut tries = 0;
     while tries < APPEND_TRIES_MAX {
         let batch = match turn {
@@ -136,7 +153,7 @@ pub(crate) async fn append(
         let offset = offset.unwrap_or(batch.puzzle_count);
         let Some(beyond) = batch.puzzle_count.checked_sub(offset) else {
             // What is before it may be on its way through this server: to wait for that is no try.
-            turn = line.turn(&shared.drain, puzzles).await?;
+            turn = line.turn(&shared.streams.drain, puzzles).await?;
             if matches!(turn, Turn::Nobody) {
                 return Err(Refusal::OffsetBeyondEnd { next_offset: batch.puzzle_count });
             }

@@ -7,6 +7,7 @@
 mod admission;
 mod batches;
 mod bell;
+mod deadline;
 mod delivery;
 mod drain;
 mod ends;
@@ -15,6 +16,8 @@ mod intervals;
 mod limits;
 mod line;
 mod list;
+mod memory;
+mod outlet;
 mod serve;
 mod solve;
 mod status;

@@ -49,6 +49,10 @@ pub(crate) const TENANT_CHARS_MAX: usize = 63;
 pub(crate) const TENANTS_REMEMBERED_MAX: usize = 1_024;
 /// Greatest priority.
 pub(crate) const PRIORITY_MAX: i32 = 9;
+/// Field violations that one status names, at the most.
+pub(crate) const VIOLATIONS_MAX: usize = 20;
+/// Bytes of all of them, at the most: their status stays below 4 KB.
+pub(crate) const VIOLATIONS_BYTES_MAX: usize = 3_000;
 /// Bytes of anything that a client sent and a message repeats.
 pub(crate) const ECHO_BYTES_MAX: usize = 80;
 
@@ -71,6 +75,18 @@ pub(crate) const WATCH_INTERVALS: std::ops::RangeInclusive<Duration> =
 pub(crate) const DROPPED_MAX: usize = 10_000;
 /// Messages made ahead for one slow reader.
 pub(crate) const MESSAGES_AHEAD_MAX: usize = 2;
+/// Bytes of answers under way over all streams from which on each stream makes small messages, one at a time.
+pub(crate) const UNREAD_BYTES_MAX: usize = 4 << 20;
+/// Puzzles in such a message: 7 KB, which fit the 8 KiB that a stream's encoder begins with.
+pub(crate) const SMALL_MESSAGE_PUZZLES: u64 = 80;
+/// Bytes of a puzzle in a message of results, about: its solution, outcome and placements.
+pub(crate) const RESULT_BYTES: usize = 90;
+/// Statements that streams and Solve calls run at a time, of the 16 connections of a server: unary calls of other clients find the rest.
+pub(crate) const STREAM_STATEMENTS_MAX: usize = 10;
+/// A call ends before its client's deadline by this part of it,
+pub(crate) const DEADLINE_LEAD_SHARE: u32 = 20;
+/// but not by more than this.
+pub(crate) const DEADLINE_LEAD_MAX: Duration = Duration::from_millis(40);
 /// A stream that has just found results looks again after this, for more of them are on their way; twice as long after each look that found nothing.
 pub(crate) const POLL_FLOWING: Duration = Duration::from_millis(20);
 /// One that begins looks again after this, whatever notifications say; likewise.
@@ -88,10 +104,8 @@ pub(crate) const STREAM_WINDOW: u32 = 256 << 10;
 pub(crate) const CONNECTION_WINDOW: u32 = (STREAMS_MAX + 1) * STREAM_WINDOW;
 /// Bytes of an HTTP/2 frame, at the most: few frames to a message instead of one for each 16 KiB.
 pub(crate) const FRAME_BYTES_MAX: u32 = 1 << 20;
-/// A silent peer is asked after this.
-pub(crate) const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
-/// And given up after this.
-pub(crate) const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A peer that was asked whether it lives has this part of the time for which it was silent to say so.
+pub(crate) const KEEPALIVE_TIMEOUT_SHARE: u32 = 3;
 /// A client is told to try again after this.
 pub(crate) const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Partitions of the coming days are looked after this often.

@@ -11,8 +11,7 @@ impl Shared {
         metadata: &MetadataMap,
         request: v1::ListBatchesRequest,
     ) -> Result<v1::ListBatchesResponse, Refusal> {
-        let size = wire::page_size(request.page_size)?;
-        let states = wire::states(&request.states)?;
+        let (size, states) = wire::list(&request)?;
         // A token goes on with the list that it is of: its filter is part of its check.
         let filter = format!("{states:?}");
         let before = match &*request.page_token {

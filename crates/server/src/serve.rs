@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use proto::v1::{batch_service_server::BatchServiceServer, solver_service_server::SolverServiceServer};
 use store::{Listens, Store, Waker};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::Semaphore};
 use tonic::transport::{Server, server::TcpIncoming};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
@@ -14,10 +14,12 @@ use crate::{
     bell::Bell,
     drain::Drain,
     limits::{
-        CONNECTION_WINDOW, DECODED_BYTES_MAX, FRAME_BYTES_MAX, KEEPALIVE_INTERVAL, KEEPALIVE_TIMEOUT,
-        PARTITIONS_INTERVAL, STREAM_WINDOW, STREAMS_MAX,
+        CONNECTION_WINDOW, DECODED_BYTES_MAX, FRAME_BYTES_MAX, KEEPALIVE_TIMEOUT_SHARE, PARTITIONS_INTERVAL,
+        STREAM_STATEMENTS_MAX, STREAM_WINDOW, STREAMS_MAX,
     },
     line::Lines,
+    memory::MeterDownload,
+    outlet::Streams,
     solve::Solver,
     tenants::Tenants,
     upload::WatchUpload,
@@ -30,6 +32,8 @@ pub struct Config {
     pub placement_limit_max: u64,
     /// How long calls may take to end after the stop signal.
     pub grace: Duration,
+    /// How long a client may be silent before it is asked whether it lives; it is given up a third of this later.
+    pub keepalive: Duration,
     /// How much may be queued and stored.
     pub quotas: Quotas,
 }
@@ -63,7 +67,8 @@ pub async fn serve(
         admission: Admission::new(config.quotas),
         lines: Lines::default(),
         bell: Arc::new(Bell::default()),
-        drain: drain.clone(),
+        streams: Streams::new(drain.clone()),
+        turns: Arc::new(Semaphore::new(STREAM_STATEMENTS_MAX)),
         placement_limit_max: config.placement_limit_max,
         store: store.clone(),
     };
@@ -76,19 +81,21 @@ pub async fn serve(
 
     let solver =
         SolverServiceServer::new(Solver(shared.clone())).max_decoding_message_size(DECODED_BYTES_MAX);
+    let memory = shared.streams.memory.clone();
+    let batches = BatchServiceServer::new(Batches(shared)).max_decoding_message_size(DECODED_BYTES_MAX);
     let drained = drain.clone();
     let serving = Server::builder()
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(STREAMS_MAX)
         .max_frame_size(FRAME_BYTES_MAX)
-        .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
-        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .http2_keepalive_interval(Some(config.keepalive))
+        .http2_keepalive_timeout(Some(config.keepalive / KEEPALIVE_TIMEOUT_SHARE))
         .add_service(health)
         .add_service(reflection_v1()?)
         .add_service(reflection_v1alpha()?)
-        .add_service(BatchServiceServer::new(Batches(shared)).max_decoding_message_size(DECODED_BYTES_MAX))
-        .add_service(WatchUpload(solver))
+        .add_service(MeterDownload { inner: batches, memory: memory.clone() })
+        .add_service(MeterDownload { inner: WatchUpload(solver), memory })
         .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), async move {
             drained.started().await;
         });
@@ -145,6 +152,10 @@ fn reflection_v1alpha() -> Result<
 
 fn reflection() -> tonic_reflection::server::Builder<'static> {
     tonic_reflection::server::Builder::configure()
+        // Each version by itself would list itself alone.
+        .include_reflection_service(false)
+        .register_encoded_file_descriptor_set(tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(proto::DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
 }

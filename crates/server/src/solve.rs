@@ -5,18 +5,19 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use proto::v1::{self, solve_request::Request as Asked, solver_service_server::SolverService};
 use store::{Created, Progress, TenantId};
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming, metadata::MetadataMap};
 
 use crate::{
     batches::Shared,
-    delivery::{Cut, Delivery, Event, Outlet, Wanted},
+    deadline::Deadline,
+    delivery::{Delivery, Event, Wanted},
     intake::{self, PackedPuzzles},
     intervals::Delivered,
-    limits::MESSAGES_AHEAD_MAX,
+    limits::APPEND_BYTES_MAX,
+    outlet::{Cut, Outgoing, Outlet},
     status::Refusal,
     tokens,
     upload::UploadEnd,
@@ -29,7 +30,7 @@ pub(crate) struct Solver(pub(crate) Shared);
 
 #[tonic::async_trait]
 impl SolverService for Solver {
-    type SolveStream = ReceiverStream<Result<v1::SolveResponse, Status>>;
+    type SolveStream = Outgoing<v1::SolveResponse>;
 
     async fn solve(
         &self,
@@ -38,11 +39,10 @@ impl SolverService for Solver {
         let (metadata, extensions, stream) = request.into_parts();
         let end = extensions.get::<UploadEnd>().cloned().unwrap_or_default();
         let incoming = Incoming { stream, end };
-        let (sender, receiver) = mpsc::channel(MESSAGES_AHEAD_MAX);
+        let (outlet, outgoing) = self.0.streams.open(Deadline::of(&metadata));
         let shared = self.0.clone();
         // The answer's headers go out at once: many clients send nothing before they have them.
         tokio::spawn(async move {
-            let outlet = Outlet { sender, drain: shared.drain.clone() };
             if let Err(cut) = run(&shared, &metadata, incoming, &outlet).await {
                 if matches!(cut, Cut::Gone | Cut::Transport(_)) {
                     tracing::info!("a Solve call was cut; its batch stays as it is");
@@ -50,7 +50,7 @@ impl SolverService for Solver {
                 outlet.end(cut).await;
             }
         });
-        Ok(Response::new(ReceiverStream::new(receiver)))
+        Ok(Response::new(outgoing))
     }
 }
 
@@ -91,7 +91,7 @@ async fn run(
 
     let wanted = Wanted { delivered, ordered: config.ordered, follow: true, packed: config.packed_results };
     let message = solve_message;
-    let delivery = Delivery { store: &shared.store, batch, wanted, outlet, message, wakes }.run();
+    let delivery = Delivery { shared, batch, wanted, outlet, message, wakes }.run();
     let intake = take_in(shared, tenant, &new.name, first_chunk, incoming, outlet);
     let (mut delivery, mut intake) = (std::pin::pin!(delivery), std::pin::pin!(intake));
     tokio::select! {
@@ -111,14 +111,21 @@ async fn take_in(
     outlet: &Outlet<v1::SolveResponse>,
 ) -> Result<(), Cut> {
     let mut offset = 0;
-    let mut chunk = first_chunk;
+    let mut next = match first_chunk {
+        Some(chunk) => Ok(Some(Asked::Chunk(chunk))),
+        None => incoming.next(outlet).await,
+    };
     loop {
-        if let Some(chunk) = chunk.take() {
-            let puzzles = Arc::new(PackedPuzzles::of(&chunk)?);
-            offset = append(shared, tenant, id, offset, &puzzles, outlet).await?;
-        }
-        match incoming.next(outlet).await? {
-            Some(Asked::Chunk(next)) => chunk = Some(next),
+        match next? {
+            Some(Asked::Chunk(chunk)) => {
+                let mut puzzles = PackedPuzzles::of(&chunk)?;
+                let after = join(shared, tenant, &mut puzzles, &mut incoming, outlet);
+                offset = append(shared, tenant, id, offset, &Arc::new(puzzles), outlet).await?;
+                next = match after {
+                    Some(next) => next,
+                    None => incoming.next(outlet).await,
+                };
+            }
             Some(Asked::Config(_)) => {
                 let why = "only the first message of a Solve call may hold it".to_owned();
                 return Err(Refusal::BadArgument { field: "config", why }.into());
@@ -126,14 +133,37 @@ async fn take_in(
             None => {
                 let (sealing, name) = (shared.clone(), id.to_owned());
                 let seal = async move { sealing.seal_batch(tenant, &name, Some(offset)).await };
-                shared.shielded(seal).await?;
+                shared.shielded(Deadline::default(), seal).await?;
                 return Ok(());
             }
         }
     }
 }
 
-/// Appends one message; returns the next offset. While a quota is used up nothing more is read, so that the client waits as well; the call goes on, and its
+/// Adds what has come meanwhile, without waiting for more: a statement and a commit cost about the same for one message and for ten. Gives what comes after it, if that is here and no chunk
+/// that can be added.
+fn join(
+    shared: &Shared,
+    tenant: TenantId,
+    puzzles: &mut PackedPuzzles,
+    incoming: &mut Incoming,
+    outlet: &Outlet<v1::SolveResponse>,
+) -> Option<Result<Option<Asked>, Cut>> {
+    // The message that reaches a quota is the last that is taken.
+    while puzzles.bytes() < APPEND_BYTES_MAX && shared.admission.has_room(tenant, puzzles.len() as u64) {
+        match incoming.next(outlet).now_or_never()? {
+            Ok(Some(Asked::Chunk(chunk))) => {
+                if let Err(refusal) = puzzles.add(&chunk) {
+                    return Some(Err(refusal.into()));
+                }
+            }
+            other => return Some(other),
+        }
+    }
+    None
+}
+
+/// Appends what was taken of some messages; returns the next offset. While a quota is used up nothing more is read, so that the client waits as well; the call goes on, and its
 /// results with it.
 async fn append(
     shared: &Shared,
@@ -149,7 +179,8 @@ async fn append(
             let line = appending.lines.join((tenant, name.clone()), Some(offset));
             intake::append(&appending, line, tenant, &name, Some(offset), &puzzles).await
         };
-        match shared.shielded(append).await {
+        // Its deadline is the call's, which ends the waits for this one: an append that is under way then is stored.
+        match shared.in_turn(shared.shielded(Deadline::default(), append)).await {
             Ok(appended) => return Ok(appended.next_offset),
             Err(Refusal::Full(_)) => outlet.hold(shared.admission.room(tenant)).await?,
             Err(refusal) => return Err(refusal.into()),
@@ -166,12 +197,7 @@ struct Incoming {
 impl Incoming {
     /// The next message; `None` when the client has sent its last. A client that was cut is gone, not done.
     async fn next(&mut self, outlet: &Outlet<v1::SolveResponse>) -> Result<Option<Asked>, Cut> {
-        let message = tokio::select! {
-            message = self.stream.message() => message,
-            () = outlet.sender.closed() => return Err(Cut::Gone),
-            () = outlet.drain.started() => return Err(Cut::Refused(Refusal::Stopping)),
-        };
-        match message {
+        match outlet.hold(self.stream.message()).await? {
             Ok(Some(v1::SolveRequest { request: Some(request) })) => Ok(Some(request)),
             Ok(Some(v1::SolveRequest { request: None })) => Err(Cut::Refused(Refusal::BadArgument {
                 field: "request",

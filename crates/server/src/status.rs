@@ -8,18 +8,30 @@ use tonic_types::{ErrorDetails, StatusExt as _};
 
 use crate::{
     admission::Full,
-    limits::{BATCH_PUZZLES_MAX, DATABASE_LOOK, ECHO_BYTES_MAX, RETRY_DELAY},
+    limits::{
+        BATCH_PUZZLES_MAX, DATABASE_LOOK, DECODED_BYTES_MAX, ECHO_BYTES_MAX, RETRY_DELAY,
+        VIOLATIONS_BYTES_MAX, VIOLATIONS_MAX,
+    },
     wire,
 };
 
 const DOMAIN: &str = "sudoku-batch";
 const BATCH_TYPE: &str = "sudoku.example.com/Batch";
 
+/// A field that is out of its limits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Violation {
+    pub(crate) field: &'static str,
+    pub(crate) why: String,
+}
+
 /// Why a call is refused.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// A field is out of its limits.
     BadArgument { field: &'static str, why: String },
+    /// Several are.
+    BadArguments(Vec<Violation>),
     /// No such batch for this tenant.
     BatchNotFound { name: String },
     /// The name or the request id is taken by a batch with other options.
@@ -42,6 +54,8 @@ pub(crate) enum Refusal {
     Contended,
     /// Draining.
     Stopping,
+    /// The client's deadline.
+    DeadlineExceeded,
     /// From the database.
     Store(store::Error),
     /// Stored bytes cannot be read.
@@ -82,7 +96,8 @@ impl From<tokio::task::JoinError> for Refusal {
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::BadArgument { field, why } => bad_argument(field, why),
+            Refusal::BadArgument { field, why } => bad_arguments(vec![Violation { field, why }]),
+            Refusal::BadArguments(violations) => bad_arguments(violations),
             Refusal::BatchNotFound { name } => batch_not_found(&name),
             Refusal::BatchExists { name } => batch_exists(&name),
             Refusal::OffsetTaken { first_index } => status(
@@ -114,6 +129,11 @@ impl From<Refusal> for Status {
                 "this server is stopping; the batch is safe, go on at another server or here in a moment",
                 "SERVER_STOPPING",
             ),
+            Refusal::DeadlineExceeded => status(
+                Code::DeadlineExceeded,
+                "the call's deadline has come; its batch stays: repeat the call, or go on from the last resume token".to_owned(),
+                reason("DEADLINE_EXCEEDED", &[]),
+            ),
             Refusal::Store(error) => database(&error),
             Refusal::Damaged(error) => {
                 tracing::error!(%error, "a call failed by damaged data");
@@ -125,10 +145,20 @@ impl From<Refusal> for Status {
     }
 }
 
-fn bad_argument(field: &str, why: String) -> Status {
-    let text = format!("{field}: {why}");
+fn bad_arguments(mut violations: Vec<Violation>) -> Status {
+    let found = violations.len();
+    violations.truncate(VIOLATIONS_MAX);
+    let mut bytes = 0;
+    violations.retain(|violation| {
+        bytes += violation.field.len() + violation.why.len();
+        bytes <= VIOLATIONS_BYTES_MAX
+    });
+    let first = violations.first().map(|first| format!("{}: {}", first.field, first.why)).unwrap_or_default();
+    let text = if found > 1 { format!("{first} (and {} more)", found - 1) } else { first };
     let mut details = reason("BAD_ARGUMENT", &[]);
-    details.add_bad_request_violation(field, why);
+    for violation in violations {
+        details.add_bad_request_violation(violation.field, violation.why);
+    }
     status(Code::InvalidArgument, text, details)
 }
 
@@ -240,10 +270,42 @@ fn status(code: Code, text: String, details: ErrorDetails) -> Status {
     Status::with_error_details(code, text, details)
 }
 
+/// The transport's own refusal of a request, with the details that every status has. One of this service is as it was.
+pub(crate) fn of_transport(refused: Status) -> Status {
+    if !refused.details().is_empty() || refused.code() == Code::Ok {
+        return refused;
+    }
+    let (word, numbers) = match refused.code() {
+        Code::OutOfRange => ("MESSAGE_TOO_LARGE", vec![("bytes_max", DECODED_BYTES_MAX as u64)]),
+        Code::Unimplemented => ("UNKNOWN_METHOD", Vec::new()),
+        Code::Internal => ("MESSAGE_UNREADABLE", Vec::new()),
+        _ => ("TRANSPORT", Vec::new()),
+    };
+    status(refused.code(), refused.message().to_owned(), reason(word, &numbers))
+}
+
 /// What a client sent, cut to a length that fits a status.
 pub(crate) fn clip(text: &str) -> String {
     if text.len() <= ECHO_BYTES_MAX {
         return text.to_owned();
     }
     format!("{}…", &text[..text.floor_char_boundary(ECHO_BYTES_MAX)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_long_violations_fit_a_status_and_the_first_is_told_in_its_text() {
+        for (count, length) in [(1, 10), (19, 20), (21, 20), (100, 200), (100, 400)] {
+            let violations = vec![Violation { field: "batch.labels", why: "x".repeat(length) }; count];
+            let refused = Status::from(Refusal::BadArguments(violations));
+            assert!(refused.message().len() + refused.details().len() < 4_096, "{count} of {length}");
+            let told = refused.get_details_bad_request().expect("it says which").field_violations.len();
+            assert!((1..=VIOLATIONS_MAX.min(count)).contains(&told), "{told}");
+            assert!(refused.message().starts_with("batch.labels: x"));
+            assert_eq!(refused.message().contains("more)"), count > 1);
+        }
+    }
 }

@@ -4,7 +4,11 @@ use packing::{Damaged, VerdictReader};
 use solver::{CELLS, Outcome};
 use store::{BatchKey, ResultRange, Store, StoredPiece};
 
-use crate::{limits::VERDICTS_READ_MAX, wire::ResultColumns};
+use crate::{
+    limits::VERDICTS_READ_MAX,
+    memory::{Held, Memory},
+    wire::ResultColumns,
+};
 
 /// The outcome of a range that was given it as a whole: then it has no pieces.
 pub(crate) fn bare(range: ResultRange) -> Option<Outcome> {
@@ -18,39 +22,58 @@ pub(crate) fn bare(range: ResultRange) -> Option<Outcome> {
     }
 }
 
-/// The pieces of ranges that follow each other without a gap.
+/// How much is read at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Extent {
+    /// Whole ranges, several where they follow each other: the next message finds its verdicts here.
+    Ahead,
+    /// These indexes, of one range.
+    Within(u64, u64),
+}
+
+/// The pieces of puzzles that follow each other without a gap.
 #[derive(Default)]
 pub(crate) struct ReadAhead {
     lo: u64,
     hi: u64,
     pieces: Vec<StoredPiece>,
+    /// What they take.
+    _held: Option<Held>,
 }
 
 impl ReadAhead {
-    /// Reads the pieces of the first of `ranges`, and of as many after it as `is_wanted` and as are within limits, unless they are here already.
+    /// Reads pieces of the first of `ranges`, and of as many after it as `is_wanted` and as are within limits, unless they are here already.
     pub(crate) async fn read(
         &mut self,
         store: &Store,
+        memory: &Memory,
         key: BatchKey,
         ranges: &[ResultRange],
+        extent: Extent,
         is_wanted: impl Fn(&ResultRange) -> bool,
     ) -> Result<(), store::Error> {
         let Some((first, later)) = ranges.split_first() else { return Ok(()) };
-        if self.lo <= first.lo && first.hi <= self.hi {
+        let (lo, mut hi) = match extent {
+            Extent::Ahead => (first.lo, first.hi),
+            Extent::Within(lo, hi) => (lo, hi),
+        };
+        if self.lo <= lo && hi <= self.hi {
             return Ok(());
         }
-        let mut hi = first.hi;
-        for range in later {
-            let follows = range.lo == hi && range.hi - first.lo <= VERDICTS_READ_MAX;
-            if !follows || bare(*range).is_some() || !is_wanted(range) {
-                break;
+        if matches!(extent, Extent::Ahead) {
+            for range in later {
+                let follows = range.lo == hi && range.hi - first.lo <= VERDICTS_READ_MAX;
+                if !follows || bare(*range).is_some() || !is_wanted(range) {
+                    break;
+                }
+                hi = range.hi;
             }
-            hi = range.hi;
         }
         // What was read before is not kept beside it.
         *self = Self::default();
-        let pieces = store.verdicts(key, first.lo, hi).await?;
-        *self = Self { lo: first.lo, hi, pieces };
+        let pieces = store.verdicts(key, first.lo, lo, hi).await?;
+        let held = memory.hold(pieces.iter().map(|piece| piece.data.len()).sum());
+        *self = Self { lo, hi, pieces, _held: Some(held) };
         Ok(())
     }
 

@@ -2,14 +2,14 @@
 
 use proto::v1;
 use store::{Batch, Wakes};
-use tokio::{sync::mpsc, time::Instant};
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Status, metadata::MetadataMap};
+use tokio::time::Instant;
+use tonic::metadata::MetadataMap;
 
 use crate::{
     batches::Shared,
-    delivery::{Cut, Outlet},
-    limits::{HEARTBEAT, MESSAGES_AHEAD_MAX, POLL_MAX, POLL_MIN},
+    deadline::Deadline,
+    limits::{HEARTBEAT, POLL_MAX, POLL_MIN},
+    outlet::{Cut, Outgoing, Outlet},
     status::Refusal,
     wire,
 };
@@ -18,22 +18,22 @@ impl Shared {
     pub(crate) async fn watch(
         &self,
         metadata: &MetadataMap,
+        deadline: Deadline,
         request: v1::WatchBatchRequest,
-    ) -> Result<ReceiverStream<Result<v1::WatchBatchResponse, Status>>, Refusal> {
+    ) -> Result<Outgoing<v1::WatchBatchResponse>, Refusal> {
         let id = wire::batch_id(&request.name)?;
         let interval = wire::watch_interval(request.min_interval)?;
         let tenant = self.owner(metadata, &request.name).await?;
         let batch = self.batch(tenant, id).await?;
-        let (sender, receiver) = mpsc::channel(MESSAGES_AHEAD_MAX);
+        let (outlet, outgoing) = self.streams.open(deadline);
         let shared = self.clone();
         tokio::spawn(async move {
-            let outlet = Outlet { sender, drain: shared.drain.clone() };
             let wakes = shared.waker.results(batch.key.id());
             if let Err(cut) = run(&shared, batch, interval, &outlet, wakes).await {
                 outlet.end(cut).await;
             }
         });
-        Ok(ReceiverStream::new(receiver))
+        Ok(outgoing)
     }
 }
 
@@ -49,7 +49,7 @@ async fn run(
     let mut poll = POLL_MIN;
     loop {
         wakes.arm();
-        let batch = shared.full_again(&watched).await?;
+        let batch = shared.in_turn(shared.full_again(&watched)).await?;
         let is_final = matches!(batch.state(), v1::batch::State::Succeeded | v1::batch::State::Cancelled);
         let is_news = last.as_ref().is_none_or(|(sent, when)| *sent != batch || when.elapsed() >= HEARTBEAT);
         if is_news {

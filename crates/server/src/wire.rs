@@ -18,7 +18,7 @@ use crate::{
         BATCH_ID_CHARS, DISPLAY_NAME_CHARS_MAX, LABEL_KEY_CHARS, LABEL_VALUE_CHARS_MAX, LABELS_MAX,
         PAGE_BATCHES_DEFAULT, PAGE_BATCHES_MAX, PRIORITY_MAX, WATCH_INTERVAL_DEFAULT, WATCH_INTERVALS,
     },
-    status::{Refusal, clip},
+    status::{Refusal, Violation, clip},
 };
 
 const NAME_PREFIX: &str = "batches/";
@@ -43,33 +43,55 @@ fn is_batch_id(id: &str) -> bool {
         && id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
+/// Checks the fields of a request, all of them: whoever mends one should not meet the next by the next call.
+#[derive(Default)]
+struct Checks(Vec<Violation>);
+
+impl Checks {
+    fn require(&mut self, field: &'static str, holds: bool, why: impl FnOnce() -> String) {
+        if !holds {
+            self.0.push(Violation { field, why: why() });
+        }
+    }
+
+    /// A value that is good, or another in its place until [`Checks::done`].
+    fn take<T: Default>(&mut self, checked: Result<T, Refusal>) -> Result<T, Refusal> {
+        match checked {
+            Err(Refusal::BadArgument { field, why }) => {
+                self.0.push(Violation { field, why });
+                Ok(T::default())
+            }
+            other => other,
+        }
+    }
+
+    fn done(self) -> Result<(), Refusal> {
+        if self.0.is_empty() { Ok(()) } else { Err(Refusal::BadArguments(self.0)) }
+    }
+}
+
 /// A create request, checked. `limit_max` is the server's greatest placement limit.
 pub(crate) fn new_batch(request: v1::CreateBatchRequest, limit_max: u64) -> Result<NewBatch, Refusal> {
+    let mut checks = Checks::default();
     let batch = request.batch.unwrap_or_default();
-    let limit =
-        placement_limit("batch.options.placement_limit", batch.options.unwrap_or_default(), limit_max)?;
     let name_is_chosen = !request.batch_id.is_empty();
-    if name_is_chosen && !is_batch_id(&request.batch_id) {
-        let why = format!("must be 4 to 63 of [a-z0-9-], not {:?}", clip(&request.batch_id));
-        return Err(Refusal::BadArgument { field: "batch_id", why });
-    }
-    let request_id = match &*request.request_id {
-        "" => None,
-        text => Some(Uuid::parse_str(text).map_err(|_| Refusal::BadArgument {
-            field: "request_id",
-            why: format!("must be a UUID, not {:?}", clip(text)),
-        })?),
-    };
-    if !(0..=PRIORITY_MAX).contains(&batch.priority) {
-        let why = format!("must be 0 to {PRIORITY_MAX}, not {}", batch.priority);
-        return Err(Refusal::BadArgument { field: "batch.priority", why });
-    }
-    no_control("batch.display_name", &batch.display_name)?;
+    checks.require("batch_id", !name_is_chosen || is_batch_id(&request.batch_id), || {
+        format!("must be 4 to 63 of [a-z0-9-], not {:?}", clip(&request.batch_id))
+    });
+    let request_id = checks.take(request_id(&request.request_id))?;
+    let options = batch.options.unwrap_or_default();
+    let limit = checks.take(placement_limit("batch.options.placement_limit", options, limit_max))?;
+    checks.require("batch.priority", (0..=PRIORITY_MAX).contains(&batch.priority), || {
+        format!("must be 0 to {PRIORITY_MAX}, not {}", batch.priority)
+    });
+    no_control(&mut checks, "batch.display_name", &batch.display_name);
     let length = batch.display_name.chars().count();
-    if length > DISPLAY_NAME_CHARS_MAX {
-        let why = format!("must be at most {DISPLAY_NAME_CHARS_MAX} characters, not {length}");
-        return Err(Refusal::BadArgument { field: "batch.display_name", why });
-    }
+    checks.require("batch.display_name", length <= DISPLAY_NAME_CHARS_MAX, || {
+        format!("must be at most {DISPLAY_NAME_CHARS_MAX} characters, not {length}")
+    });
+    let labels: BTreeMap<String, String> = batch.labels.into_iter().collect();
+    check_labels(&mut checks, &labels);
+    checks.done()?;
     Ok(NewBatch {
         name: if name_is_chosen { request.batch_id } else { Uuid::new_v4().to_string() },
         name_is_chosen,
@@ -77,7 +99,18 @@ pub(crate) fn new_batch(request: v1::CreateBatchRequest, limit_max: u64) -> Resu
         placement_limit: limit,
         priority: i16::try_from(batch.priority).unwrap_or_default(),
         display_name: batch.display_name,
-        labels: labels(batch.labels.into_iter().collect())?,
+        labels,
+    })
+}
+
+fn request_id(text: &str) -> Result<Option<Uuid>, Refusal> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let parsed = Uuid::parse_str(text);
+    parsed.map(Some).map_err(|_| Refusal::BadArgument {
+        field: "request_id",
+        why: format!("must be a UUID, not {:?}", clip(text)),
     })
 }
 
@@ -107,35 +140,29 @@ fn placement_limit(field: &'static str, options: v1::SolveOptions, limit_max: u6
 }
 
 /// The database cannot store every one of them, and nobody can read any.
-fn no_control(field: &'static str, text: &str) -> Result<(), Refusal> {
-    match text.chars().find(|letter| letter.is_control()) {
-        None => Ok(()),
-        Some(letter) => {
-            let why = format!("must hold no control characters; it holds U+{:04X}", u32::from(letter));
-            Err(Refusal::BadArgument { field, why })
-        }
+fn no_control(checks: &mut Checks, field: &'static str, text: &str) {
+    if let Some(letter) = text.chars().find(|letter| letter.is_control()) {
+        checks.require(field, false, || {
+            format!("must hold no control characters; it holds U+{:04X}", u32::from(letter))
+        });
     }
 }
 
-fn labels(labels: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Refusal> {
+fn check_labels(checks: &mut Checks, labels: &BTreeMap<String, String>) {
     let field = "batch.labels";
-    if labels.len() > LABELS_MAX {
-        let why = format!("must be at most {LABELS_MAX}, not {}", labels.len());
-        return Err(Refusal::BadArgument { field, why });
+    checks.require(field, labels.len() <= LABELS_MAX, || {
+        format!("must be at most {LABELS_MAX}, not {}", labels.len())
+    });
+    for (key, value) in labels.iter().take(LABELS_MAX) {
+        no_control(checks, field, key);
+        no_control(checks, field, value);
+        checks.require(field, LABEL_KEY_CHARS.contains(&key.chars().count()), || {
+            format!("keys must be 1 to 63 characters, not {:?}", clip(key))
+        });
+        checks.require(field, value.chars().count() <= LABEL_VALUE_CHARS_MAX, || {
+            format!("values must be at most 255 characters; {:?} has more", clip(key))
+        });
     }
-    for (key, value) in &labels {
-        no_control(field, key)?;
-        no_control(field, value)?;
-        if !LABEL_KEY_CHARS.contains(&key.chars().count()) {
-            let why = format!("keys must be 1 to 63 characters, not {:?}", clip(key));
-            return Err(Refusal::BadArgument { field, why });
-        }
-        if value.chars().count() > LABEL_VALUE_CHARS_MAX {
-            let why = format!("values must be at most 255 characters; {:?} has more", clip(key));
-            return Err(Refusal::BadArgument { field, why });
-        }
-    }
-    Ok(labels)
 }
 
 /// A count that the wire carries with a sign.
@@ -149,8 +176,16 @@ pub(crate) fn unsigned(field: &'static str, value: i64) -> Result<u64, Refusal> 
         .map_err(|_| Refusal::BadArgument { field, why: format!("must be 0 or more, not {value}") })
 }
 
+/// What a list is asked for: the length of a page, and the states.
+pub(crate) fn list(request: &v1::ListBatchesRequest) -> Result<(usize, Vec<BatchState>), Refusal> {
+    let mut checks = Checks::default();
+    let asked = (checks.take(page_size(request.page_size))?, checks.take(states(&request.states))?);
+    checks.done()?;
+    Ok(asked)
+}
+
 /// The states that a list is asked for, each once and in their order, however often they are named.
-pub(crate) fn states(states: &[i32]) -> Result<Vec<BatchState>, Refusal> {
+fn states(states: &[i32]) -> Result<Vec<BatchState>, Refusal> {
     use v1::batch::State;
     let state = |number: &i32| match State::try_from(*number) {
         Ok(State::Open) => Ok(BatchState::Open),
@@ -167,7 +202,7 @@ pub(crate) fn states(states: &[i32]) -> Result<Vec<BatchState>, Refusal> {
 }
 
 /// The length of a page.
-pub(crate) fn page_size(asked: i32) -> Result<usize, Refusal> {
+fn page_size(asked: i32) -> Result<usize, Refusal> {
     match usize::try_from(asked) {
         Ok(0) => Ok(PAGE_BATCHES_DEFAULT),
         Ok(size) => Ok(size.min(PAGE_BATCHES_MAX)),

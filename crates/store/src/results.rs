@@ -58,18 +58,26 @@ impl Store {
             .collect()
     }
 
-    /// The packed verdicts of the finished ranges that begin in `[lo, hi)`, in order of index: one query for ranges that follow each other.
+    /// The packed verdicts of indexes `[lo, hi)` in pieces, in order of index: of finished ranges that follow each other, the first of which begins at `first_lo`. One query for all of
+    /// them; the first and the last piece may reach beyond.
     ///
     /// # Errors
     /// [`Error::Database`].
-    pub async fn verdicts(&self, key: BatchKey, lo: u64, hi: u64) -> Result<Vec<StoredPiece>, Error> {
+    pub async fn verdicts(
+        &self,
+        key: BatchKey,
+        first_lo: u64,
+        lo: u64,
+        hi: u64,
+    ) -> Result<Vec<StoredPiece>, Error> {
         let rows = sqlx::query_as!(
             PieceRow,
             "select lo, hi, format, data from result_piece
-             where part = $1 and batch_id = $2 and result_lo >= $3 and result_lo < $4
+             where part = $1 and batch_id = $2 and result_lo >= $3 and result_lo < $5 and hi > $4 and lo < $5
              order by result_lo, piece",
             key.part,
             key.id,
+            signed(first_lo),
             signed(lo),
             signed(hi)
         )

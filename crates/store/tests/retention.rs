@@ -260,7 +260,7 @@ async fn today_and_the_last_day_until_an_hour_after_midnight_are_never_dropped()
     store.complete(worker, key, completion(4, 4)).await.unwrap();
     assert!(store.seal(late.key, 4).await.unwrap());
     assert_eq!(store.finish_any(10).await.unwrap().len(), 1);
-    assert_eq!(store.verdicts(late.key, 0, 4).await.unwrap().len(), 1);
+    assert_eq!(store.verdicts(late.key, 0, 0, 4).await.unwrap().len(), 1);
 }
 
 #[tokio::test]

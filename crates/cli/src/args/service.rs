@@ -28,6 +28,10 @@ pub(crate) struct Service {
     /// Bytes of the database on disk beyond which nothing is taken in; 0: no limit.
     #[arg(long, env = "SUDOKU_BATCH_DATABASE_BYTES_MAX", default_value_t = 0, value_name = "BYTES")]
     pub(crate) database_bytes_max: u64,
+
+    /// Seconds for which a client may be silent before it is asked whether it lives; its connection is given up a third of this later.
+    #[arg(long, env = "SUDOKU_BATCH_KEEPALIVE", default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    pub(crate) keepalive: u32,
 }
 
 fn days() -> clap::builder::RangedI64ValueParser<u32> {
@@ -40,6 +44,10 @@ impl Service {
         store::Keep { succeeded: days(self.keep_days), cancelled: days(self.keep_cancelled_days) }
     }
 
+    pub(crate) fn keepalive(&self) -> Duration {
+        Duration::from_secs(self.keepalive.into())
+    }
+
     pub(crate) fn quotas(&self) -> server::Quotas {
         server::Quotas {
             queued_max_tenant: self.queued_max_tenant,
@@ -50,13 +58,21 @@ impl Service {
 
     /// The options that make a server with these settings.
     pub(crate) fn options(&self) -> Vec<String> {
-        let Self { keep_days, keep_cancelled_days, queued_max_tenant, queued_max, database_bytes_max } = self;
+        let Self {
+            keep_days,
+            keep_cancelled_days,
+            queued_max_tenant,
+            queued_max,
+            database_bytes_max,
+            keepalive,
+        } = self;
         vec![
             format!("--keep-days={keep_days}"),
             format!("--keep-cancelled-days={keep_cancelled_days}"),
             format!("--queued-max-tenant={queued_max_tenant}"),
             format!("--queued-max={queued_max}"),
             format!("--database-bytes-max={database_bytes_max}"),
+            format!("--keepalive={keepalive}"),
         ]
     }
 }

@@ -65,6 +65,7 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<Exit> {
     let config = server::Config {
         placement_limit_max: args.placement_limit_max,
         grace: args.grace,
+        keepalive: args.service.keepalive(),
         quotas: args.service.quotas(),
     };
     let serving = server::serve(listener, store.clone(), config, stopped);
