@@ -1,8 +1,13 @@
 //! Reaching a server, for every command that talks to one.
 
-use std::sync::Once;
+use std::{sync::Once, time::Duration};
+
+use client::Retry;
 
 use crate::{args::Server, output};
+
+/// How long a command waits for a server that has said that it stops, or that its database is away.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Connects for a command.
 pub(crate) async fn connect(server: &Server) -> anyhow::Result<client::Client> {
@@ -12,13 +17,19 @@ pub(crate) async fn connect(server: &Server) -> anyhow::Result<client::Client> {
         }
         other => other.into(),
     })?;
-    // Once: it may take hours, and each wait looks like the one before.
-    let told = Once::new();
+    // Once each: it may take hours, and each wait looks like the one before.
+    let (full, away) = (Once::new(), Once::new());
     let client = client.telling_waits(move |why| {
-        told.call_once(|| {
-            output::complain(&format!("waiting: {why}; what is left is sent when there is room"));
-        });
+        if why.room_after().is_some() {
+            full.call_once(|| {
+                output::complain(&format!("waiting: {why}; what is left is sent when there is room"));
+            });
+        } else {
+            away.call_once(|| output::complain(&format!("{why}; trying again")));
+        }
     });
+    // A connection that just breaks is told, with the command that goes on, unless there is another server to go on at.
+    let client = client.with_retry(Retry::patient(PATIENCE).unless_broken());
     Ok(match &server.tenant {
         Some(tenant) => client.with_tenant(tenant)?,
         None => client,

@@ -78,7 +78,7 @@ impl Appender {
     }
 
     fn send(&self, one: &mut UnderWay, message: v1::AppendPuzzlesRequest) {
-        let mut client = self.client.clone();
+        let client = self.client.clone();
         one.call.spawn(async move {
             let response = client.append_message(&message).await;
             (message, response)

@@ -1,27 +1,31 @@
-//! One connection to a server, and the unary calls.
+//! A client of one or several servers, and the calls that are answered at once.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use proto::{
     Grids,
     v1::{self, batch_service_client::BatchServiceClient},
 };
 use tonic::{
-    Request,
+    Request, Streaming,
     metadata::{Ascii, MetadataValue},
-    transport::{Channel, Endpoint},
+    transport::Endpoint,
 };
+use uuid::Uuid;
 
 use crate::{
-    Appender, Error, MESSAGE_BYTES, MESSAGE_PUZZLES,
+    Appender, Error, MESSAGE_BYTES, MESSAGE_PUZZLES, Retry,
     error::root_cause,
     patience::{Listener, Patience},
-    results::{Position, Results, Start},
+    results::{Results, Start},
+    servers::{Route, Servers, StreamPlace},
     watch::Watch,
 };
 
 const TENANT_KEY: &str = "sudoku-tenant";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long one try of a call may take, where the caller does not say.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of a window: a stream's, and a connection's for 32 of them and one call more.
@@ -45,41 +49,58 @@ pub struct NewBatch {
     pub labels: HashMap<String, String>,
 }
 
+/// Makes a call, and makes it again as long as it fails in a way that may pass.
+macro_rules! retried {
+    ($client:expr, $message:expr, $method:ident) => {
+        retried!($client, $message, $method, |_tried: &Patience, error| Err(error))
+    };
+    // `$refused` sees what cannot be helped by another try.
+    ($client:expr, $message:expr, $method:ident, $refused:expr) => {{
+        let client: &Client = $client;
+        let mut patience = Patience::default();
+        loop {
+            let route = client.servers.route();
+            let mut request = client.request($message.clone());
+            request.set_timeout(client.call_timeout);
+            let mut batches = BatchServiceClient::new(route.channel.clone());
+            let error: Error = match batches.$method(request).await {
+                Ok(response) => break Ok(response.into_inner()),
+                Err(status) => status.into(),
+            };
+            if let Err(error) = client.failed(&mut patience, error, &route).await {
+                break $refused(&patience, error);
+            }
+        }
+    }};
+}
+
 /// A connected client; cheap to clone.
+///
+/// Each of its calls may be repeated, and it repeats them itself ([`Retry`]): whatever the server has done of a call whose answer was lost is found done.
 #[derive(Clone, Debug)]
 pub struct Client {
-    batches: BatchServiceClient<Channel>,
+    servers: Arc<Servers>,
     tenant: Option<MetadataValue<Ascii>>,
+    pub(crate) retry: Retry,
+    call_timeout: Duration,
     waits: Listener,
 }
 
 impl Client {
-    /// Connects to a server such as `http://127.0.0.1:50051`.
+    /// Connects to a server such as `http://127.0.0.1:50051`, or to one of several of the same service, with commas in between: when one goes, the calls and streams of this client go on
+    /// at the next.
     ///
     /// # Errors
     /// [`Error::BadUrl`], [`Error::Unreachable`].
-    pub async fn connect(url: &str) -> Result<Self, Error> {
-        let bad = |reason: String| Error::BadUrl { url: url.to_owned(), reason };
-        if !url.starts_with("http://") {
-            return Err(bad("it must begin with http://".to_owned()));
-        }
-        let endpoint = Endpoint::from_shared(url.to_owned())
-            .map_err(|error| bad(root_cause(&error)))?
-            .connect_timeout(CONNECT_TIMEOUT)
-            .tcp_nodelay(true)
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_frame_size(FRAME_BYTES_MAX)
-            // Who drops a stream gets what was under way for it all the same. HTTP/2 holds that against the peer, and ends the connection, with all calls on
-            // it, after a thousand: a server is not to blame for what its client does.
-            .http2_max_local_error_reset_streams(None)
-            .http2_keep_alive_interval(KEEPALIVE_INTERVAL)
-            .keep_alive_timeout(KEEPALIVE_TIMEOUT);
-        let channel = endpoint
-            .connect()
-            .await
-            .map_err(|error| Error::Unreachable { url: url.to_owned(), reason: root_cause(&error) })?;
-        Ok(Self { batches: BatchServiceClient::new(channel), tenant: None, waits: Listener::default() })
+    pub async fn connect(urls: &str) -> Result<Self, Error> {
+        let endpoints = urls.split(',').map(|url| endpoint(url.trim())).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            servers: Arc::new(Servers::connect(endpoints).await?),
+            tenant: None,
+            retry: Retry::default(),
+            call_timeout: CALL_TIMEOUT,
+            waits: Listener::default(),
+        })
     }
 
     /// Speaks for a tenant other than the default one.
@@ -92,7 +113,21 @@ impl Client {
         Ok(self)
     }
 
-    /// Tells of each wait of [`Client::append`] for a service that is full: with its error, before it waits.
+    /// Tries again in this way.
+    #[must_use]
+    pub fn with_retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// Gives each try of a call so long, instead of half a minute; the server knows of it. It is not for streams, which have [`Results::until`].
+    #[must_use]
+    pub fn with_call_timeout(mut self, timeout: Duration) -> Self {
+        self.call_timeout = timeout;
+        self
+    }
+
+    /// Tells of each failure after which it tries again, before it waits: of a service that is full ([`Error::room_after`]), and of one that is away.
     #[must_use]
     pub fn telling_waits(mut self, tell: impl Fn(&Error) + Send + Sync + 'static) -> Self {
         self.waits = Listener::new(tell);
@@ -107,11 +142,21 @@ impl Client {
         request
     }
 
+    /// Waits, if another try may go better.
+    pub(crate) async fn failed(
+        &self,
+        patience: &mut Patience,
+        error: Error,
+        route: &Route,
+    ) -> Result<(), Error> {
+        patience.wait(error, self.retry, &self.waits, (&self.servers, route)).await
+    }
+
     /// Opens a batch; with an id, the same call again gives the same batch.
     ///
     /// # Errors
     /// [`Error::Status`].
-    pub async fn create_batch(&mut self, new: NewBatch) -> Result<v1::Batch, Error> {
+    pub async fn create_batch(&self, new: NewBatch) -> Result<v1::Batch, Error> {
         let placement_limit = new.placement_limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
         let batch = v1::Batch {
             options: Some(v1::SolveOptions { placement_limit }),
@@ -120,24 +165,20 @@ impl Client {
             labels: new.labels,
             ..v1::Batch::default()
         };
-        let message =
-            v1::CreateBatchRequest { batch_id: new.id, batch: Some(batch), request_id: String::new() };
-        Ok(self.batches.create_batch(self.request(message)).await?.into_inner())
+        // So that another try finds what one whose answer was lost has made.
+        let request_id = if new.id.is_empty() { Uuid::new_v4().to_string() } else { String::new() };
+        let message = v1::CreateBatchRequest { batch_id: new.id, batch: Some(batch), request_id };
+        retried!(self, message, create_batch)
     }
 
     /// Adds puzzles at an offset (`None`: at the end), in messages of at most [`MESSAGE_PUZZLES`] and [`MESSAGE_BYTES`]; returns the next offset. With an offset
-    /// it may be repeated freely.
+    /// it may be repeated freely; without one it is not tried again when its answer is lost.
     ///
     /// While the service is full (`RESOURCE_EXHAUSTED` with the time after which to try again), it waits, for as long as that lasts, and goes on.
     ///
     /// # Errors
     /// [`Error::Status`]; what was sent before stays.
-    pub async fn append(
-        &mut self,
-        name: &str,
-        offset: Option<u64>,
-        puzzles: Vec<String>,
-    ) -> Result<u64, Error> {
+    pub async fn append(&self, name: &str, offset: Option<u64>, puzzles: Vec<String>) -> Result<u64, Error> {
         self.append_grids(name, offset, puzzles.into()).await
     }
 
@@ -145,17 +186,14 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::append`].
-    pub async fn append_grids(
-        &mut self,
-        name: &str,
-        offset: Option<u64>,
-        puzzles: Grids,
-    ) -> Result<u64, Error> {
+    pub async fn append_grids(&self, name: &str, offset: Option<u64>, puzzles: Grids) -> Result<u64, Error> {
         if let Some(offset) = offset {
             let mut appender = self.appender(name, offset);
             appender.push(puzzles).await?;
             return appender.finish().await;
         }
+        // Who cannot say where its puzzles belong cannot say twice that they do.
+        let once = self.clone().with_retry(Retry::never());
         let mut next = 0;
         for grids in messages(puzzles) {
             let message = v1::AppendPuzzlesRequest {
@@ -163,7 +201,7 @@ impl Client {
                 offset: None,
                 chunk: Some(v1::PuzzleChunk { grids, ..v1::PuzzleChunk::default() }),
             };
-            let response = self.append_message(&message).await?;
+            let response = once.append_message(&message).await?;
             next = u64::try_from(response.next_offset)
                 .map_err(|_| Error::Contract("next_offset is negative"))?;
         }
@@ -176,60 +214,73 @@ impl Client {
         Appender::new(self.clone(), name, offset)
     }
 
-    /// Sends one message, and again while the service is full.
+    /// Sends one message, and again while the service is full or away.
     pub(crate) async fn append_message(
-        &mut self,
+        &self,
         message: &v1::AppendPuzzlesRequest,
     ) -> Result<v1::AppendPuzzlesResponse, Error> {
-        let waits = self.waits.clone();
-        let mut patience = Patience::new(&waits);
-        loop {
-            match self.batches.append_puzzles(self.request(message.clone())).await {
-                Ok(response) => return Ok(response.into_inner()),
-                Err(status) => patience.wait(status.into()).await?,
-            }
-        }
+        retried!(self, message, append_puzzles)
     }
 
     /// Says that no more will come; checks the count if one is given. May be repeated.
     ///
     /// # Errors
     /// [`Error::Status`].
-    pub async fn seal(&mut self, name: &str, expected: Option<u64>) -> Result<v1::Batch, Error> {
+    pub async fn seal(&self, name: &str, expected: Option<u64>) -> Result<v1::Batch, Error> {
         let expected_puzzle_count = expected.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
         let message = v1::SealBatchRequest { name: name.to_owned(), expected_puzzle_count };
-        Ok(self.batches.seal_batch(self.request(message)).await?.into_inner())
+        retried!(self, message, seal_batch)
     }
 
     /// Reads a batch with its progress.
     ///
     /// # Errors
     /// [`Error::Status`].
-    pub async fn get_batch(&mut self, name: &str) -> Result<v1::Batch, Error> {
+    pub async fn get_batch(&self, name: &str) -> Result<v1::Batch, Error> {
         let message = v1::GetBatchRequest { name: name.to_owned() };
-        Ok(self.batches.get_batch(self.request(message)).await?.into_inner())
+        retried!(self, message, get_batch)
     }
 
-    /// Streams a batch's results.
+    /// Streams a batch's results. A stream that breaks is gone on with, at the next server if there are several: nothing comes twice and nothing is missing.
     ///
     /// # Errors
     /// [`Error::Status`].
-    pub async fn results(&mut self, name: &str, start: Start) -> Result<Results, Error> {
-        let from = match start.position {
-            Position::Index(index) => {
-                v1::stream_results_request::Start::StartIndex(i64::try_from(index).unwrap_or(i64::MAX))
-            }
-            Position::Token(token) => v1::stream_results_request::Start::ResumeToken(token),
-        };
-        let message = v1::StreamResultsRequest {
-            name: name.to_owned(),
-            start: Some(from),
-            ordered: start.ordered,
-            follow: start.follow,
-            packed_results: false,
-        };
-        let stream = self.batches.stream_results(self.request(message)).await?.into_inner();
-        Ok(Results::new(stream))
+    pub async fn results(&self, name: &str, start: Start) -> Result<Results, Error> {
+        Results::open(self.clone(), name, start).await
+    }
+
+    /// Opens a stream of results on one connection, once.
+    pub(crate) async fn open_results(
+        &self,
+        message: v1::StreamResultsRequest,
+        route: &Route,
+    ) -> Result<Streaming<v1::StreamResultsResponse>, Error> {
+        let mut batches = BatchServiceClient::new(route.channel.clone());
+        self.opened(batches.stream_results(self.request(message))).await
+    }
+
+    /// Likewise a watch.
+    pub(crate) async fn open_watch(
+        &self,
+        message: v1::WatchBatchRequest,
+        route: &Route,
+    ) -> Result<Streaming<v1::WatchBatchResponse>, Error> {
+        let mut batches = BatchServiceClient::new(route.channel.clone());
+        self.opened(batches.watch_batch(self.request(message))).await
+    }
+
+    /// The headers of a stream, which come at once.
+    async fn opened<T>(
+        &self,
+        call: impl Future<Output = Result<tonic::Response<T>, tonic::Status>>,
+    ) -> Result<T, Error> {
+        let answer = tokio::time::timeout(self.call_timeout, call).await.map_err(|_| Error::Silent)?;
+        Ok(answer?.into_inner())
+    }
+
+    /// A place for a stream.
+    pub(crate) fn stream_route(&self) -> (Route, StreamPlace) {
+        self.servers.stream_route()
     }
 
     /// Batches, newest first: those in one of `states` (none: in any), at most `batches_max`; and the token of the next page, if there are more.
@@ -237,7 +288,7 @@ impl Client {
     /// # Errors
     /// [`Error::Status`].
     pub async fn list_batches(
-        &mut self,
+        &self,
         states: &[v1::batch::State],
         batches_max: usize,
     ) -> Result<(Vec<v1::Batch>, Option<String>), Error> {
@@ -249,7 +300,8 @@ impl Client {
                 page_token,
                 states: states.iter().map(|state| (*state).into()).collect(),
             };
-            let page = self.batches.list_batches(self.request(message)).await?.into_inner();
+            let page: Result<v1::ListBatchesResponse, Error> = retried!(self, message, list_batches);
+            let page = page?;
             batches.extend(page.batches);
             page_token = page.next_page_token;
             if page_token.is_empty() {
@@ -263,34 +315,56 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Status`].
-    pub async fn watch(&mut self, name: &str, interval: Option<Duration>) -> Result<Watch, Error> {
+    pub async fn watch(&self, name: &str, interval: Option<Duration>) -> Result<Watch, Error> {
         let min_interval = interval.map(|interval| prost_types::Duration {
             seconds: i64::try_from(interval.as_secs()).unwrap_or(i64::MAX),
             nanos: i32::try_from(interval.subsec_nanos()).unwrap_or(0),
         });
         let message = v1::WatchBatchRequest { name: name.to_owned(), min_interval };
-        let stream = self.batches.watch_batch(self.request(message)).await?.into_inner();
-        Ok(Watch::new(stream))
+        Watch::open(self.clone(), message).await
     }
 
     /// Cancels what has not run yet; says how much that was. May be repeated.
     ///
     /// # Errors
     /// [`Error::Status`].
-    pub async fn cancel_batch(&mut self, name: &str) -> Result<v1::CancelBatchResponse, Error> {
+    pub async fn cancel_batch(&self, name: &str) -> Result<v1::CancelBatchResponse, Error> {
         let message = v1::CancelBatchRequest { name: name.to_owned() };
-        Ok(self.batches.cancel_batch(self.request(message)).await?.into_inner())
+        retried!(self, message, cancel_batch)
     }
 
     /// Removes a batch with its results; with `force` also one that has not ended.
     ///
     /// # Errors
     /// [`Error::Status`].
-    pub async fn delete_batch(&mut self, name: &str, force: bool) -> Result<(), Error> {
+    pub async fn delete_batch(&self, name: &str, force: bool) -> Result<(), Error> {
         let message = v1::DeleteBatchRequest { name: name.to_owned(), force };
-        self.batches.delete_batch(self.request(message)).await?;
-        Ok(())
+        retried!(self, message, delete_batch, |patience: &Patience, error: Error| {
+            // The try before, whose answer was lost, has removed it.
+            let is_gone = patience.is_tried() && error.reason().as_deref() == Some("BATCH_NOT_FOUND");
+            if is_gone { Ok(()) } else { Err(error) }
+        })
     }
+}
+
+/// How a server is connected to.
+fn endpoint(url: &str) -> Result<Endpoint, Error> {
+    let bad = |reason: String| Error::BadUrl { url: url.to_owned(), reason };
+    if !url.starts_with("http://") {
+        return Err(bad("it must begin with http://".to_owned()));
+    }
+    let endpoint = Endpoint::from_shared(url.to_owned()).map_err(|error| bad(root_cause(&error)))?;
+    Ok(endpoint
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tcp_nodelay(true)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_frame_size(FRAME_BYTES_MAX)
+        // Who drops a stream gets what was under way for it all the same. HTTP/2 holds that against the peer, and ends the connection, with all calls on
+        // it, after a thousand: a server is not to blame for what its client does.
+        .http2_max_local_error_reset_streams(None)
+        .http2_keep_alive_interval(KEEPALIVE_INTERVAL)
+        .keep_alive_timeout(KEEPALIVE_TIMEOUT))
 }
 
 /// Cuts puzzles into messages, each within the limits of both numbers; each is made when its turn comes.

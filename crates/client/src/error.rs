@@ -34,6 +34,12 @@ pub enum Error {
     /// The stream ended before the batch did: go on from the index after the last result.
     #[error("the stream of results was cut off before its end")]
     Cut,
+    /// The server says nothing any more, not even that it lives.
+    #[error("the server has stopped answering")]
+    Silent,
+    /// The time that the caller gave is over. The batch goes on, and results can be asked for later.
+    #[error("the deadline has come before the end of the results; the batch goes on")]
+    Deadline,
     /// The server sent what its contract does not allow.
     #[error("the server broke its contract: {0}")]
     Contract(&'static str),
@@ -57,6 +63,12 @@ impl Error {
         status.get_details_retry_info()?.retry_delay
     }
 
+    /// After which time the server asks to try again.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        let Self::Status(status) = self else { return None };
+        status.get_details_retry_info()?.retry_delay
+    }
+
     /// Whether an append was refused since something before it is missing.
     pub(crate) fn is_gap(&self) -> bool {
         self.reason().as_deref() == Some("OFFSET_BEYOND_END")
@@ -66,9 +78,9 @@ impl Error {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::Cut => true,
+            Self::Unreachable { .. } | Self::Cut | Self::Silent | Self::Deadline => true,
             Self::Status(status) => match status.code() {
-                Code::Unavailable | Code::Aborted => true,
+                Code::Unavailable | Code::Aborted | Code::DeadlineExceeded => true,
                 // With a source it is the transport's word: HTTP/2's "calm down" ended the connection.
                 Code::ResourceExhausted => self.room_after().is_some() || status.source().is_some(),
                 // Without this service's own word it is the transport's: a connection that broke.

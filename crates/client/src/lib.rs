@@ -2,15 +2,13 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), client::Error> {
-//! use client::{Client, NewBatch, Start};
+//! use client::{Client, Submit};
 //!
-//! let mut client = Client::connect("http://127.0.0.1:50051").await?;
-//! let batch = client.create_batch(NewBatch::default()).await?;
-//! let puzzle = "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79";
-//! client.append(&batch.name, Some(0), vec![puzzle.to_owned()]).await?;
-//! client.seal(&batch.name, Some(1)).await?;
-//! let mut results = client.results(&batch.name, Start::ordered(0)).await?;
-//! while let Some(run) = results.next().await? {
+//! // Several servers of one service: when one goes, the others are gone on at.
+//! let client = Client::connect("http://127.0.0.1:50051,http://127.0.0.1:50052").await?;
+//! let puzzles = ["53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79"];
+//! let mut submission = client.submit(puzzles, Submit { ordered: true, ..Submit::default() }).await?;
+//! while let Some(run) = submission.next().await? {
 //!     for result in run {
 //!         println!("{} {:?} {:?}", result.index, result.outcome, result.placements);
 //!     }
@@ -18,6 +16,11 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A [`Submission`] is the calls below it in their usual order, and each can be made by itself: [`Client::create_batch`], [`Client::append`], [`Client::seal`], [`Client::results`]. The
+//! batch outlives its client: whoever keeps its name and a token ([`Results::token`]) goes on anywhere, with nothing twice and nothing missing.
+//!
+//! What fails is tried again ([`Retry`]): a service that is full is waited for, as its `RetryInfo` says, one that is away for half a minute. What does not pass is an [`Error`].
 //!
 //! For millions of puzzles there is the same without a value a puzzle: [`Grids`] go in with [`Client::append_grids`], a [`Run`] of columns comes
 //! with [`Results::next_columns`].
@@ -29,14 +32,18 @@ mod error;
 mod patience;
 mod results;
 mod run;
+mod servers;
+mod submission;
 mod watch;
 
 pub use appender::Appender;
 pub use connection::{Client, NewBatch};
 pub use error::Error;
+pub use patience::Retry;
 pub use proto::{Grids, v1};
 pub use results::{Position, Results, Start};
 pub use run::{Count, InvalidReason, PuzzleResult, Run};
+pub use submission::{Submission, Submit};
 pub use watch::Watch;
 
 /// Puzzles in one message, at the most; [`Client::append`] cuts what it is given.

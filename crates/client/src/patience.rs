@@ -1,8 +1,15 @@
-//! Waiting while the service is full: as long as it says, and longer with each time in a row.
+//! Trying again: while the service is full, for as long as that lasts; while it is away, for a bounded time, and first at the other servers.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use crate::Error;
+use crate::{
+    Error,
+    servers::{Route, Servers},
+};
 
 /// A wait grows to this many times what the server asks for.
 const GROWTH_MAX: u32 = 8;
@@ -10,6 +17,47 @@ const GROWTH_MAX: u32 = 8;
 const WAIT_MAX: Duration = Duration::from_secs(30);
 /// None is shorter.
 const WAIT_MIN: Duration = Duration::from_millis(50);
+/// No wait for a service that is away is longer: it may be back at any moment.
+const AWAY_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// What a client does when a call fails in a way that may pass: the connection breaks, the server stops, its database is away.
+///
+/// It tries again, at the next server if it knows several, with growing pauses of what the server asks for. A service that is full is waited for without an end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Retry {
+    /// How long it goes on failing, at the most, before the last error is given to the caller. Zero: at once.
+    pub patience: Duration,
+    /// Also when a connection breaks without a word of the server. Otherwise, with one server, that is told at once.
+    pub when_broken: bool,
+}
+
+impl Default for Retry {
+    /// Half a minute, whatever the reason.
+    fn default() -> Self {
+        Self { patience: Duration::from_secs(30), when_broken: true }
+    }
+}
+
+impl Retry {
+    /// For so long, whatever the reason.
+    #[must_use]
+    pub fn patient(patience: Duration) -> Self {
+        Self { patience, ..Self::default() }
+    }
+
+    /// Never, but while the service is full.
+    #[must_use]
+    pub fn never() -> Self {
+        Self { patience: Duration::ZERO, when_broken: false }
+    }
+
+    /// The same, but a connection to the only server that breaks without its word is told at once.
+    #[must_use]
+    pub fn unless_broken(self) -> Self {
+        Self { when_broken: false, ..self }
+    }
+}
 
 type Tell = dyn Fn(&Error) + Send + Sync;
 
@@ -35,25 +83,60 @@ impl fmt::Debug for Listener {
     }
 }
 
-/// The waits of one call.
-#[derive(Debug)]
-pub(crate) struct Patience<'a> {
-    listener: &'a Listener,
-    /// Waits in a row so far.
-    waits: u32,
+/// The failures in a row of one call or stream.
+#[derive(Debug, Default)]
+pub(crate) struct Patience {
+    /// Failures in a row so far.
+    failures: u32,
+    /// When the first of them was, of those that are not of a full service.
+    since: Option<Instant>,
 }
 
-impl<'a> Patience<'a> {
-    pub(crate) fn new(listener: &'a Listener) -> Self {
-        Self { listener, waits: 0 }
+impl Patience {
+    /// Whether anything has failed since the last success.
+    pub(crate) fn is_tried(&self) -> bool {
+        self.failures > 0
     }
 
-    /// Waits if the error says that there will be room; gives it back otherwise.
-    pub(crate) async fn wait(&mut self, error: Error) -> Result<(), Error> {
-        let Some(asked) = error.room_after() else { return Err(error) };
-        self.listener.tell(&error);
-        let wait = wait(asked, self.waits);
-        self.waits = self.waits.saturating_add(1);
+    /// It went well.
+    pub(crate) fn succeeded(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Waits if another try may go better; gives the error back otherwise.
+    pub(crate) async fn wait(
+        &mut self,
+        error: Error,
+        retry: Retry,
+        listener: &Listener,
+        (servers, route): (&Servers, &Route),
+    ) -> Result<(), Error> {
+        let wait = if let Some(asked) = error.room_after() {
+            self.since = None;
+            wait(asked, self.failures)
+        } else {
+            let is_first = self.since.is_none();
+            let is_told = error.reason().is_some() || servers.len() > 1;
+            if !error.is_transient() || (is_first && !is_told && !retry.when_broken) {
+                return Err(error);
+            }
+            let since = *self.since.get_or_insert_with(Instant::now);
+            let left = retry.patience.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                return Err(error);
+            }
+            servers.leave(route);
+            // Each of the others once, before any wait.
+            if (self.failures as usize) < servers.len() - 1 {
+                self.failures += 1;
+                listener.tell(&error);
+                return Ok(());
+            }
+            let asked = error.retry_after().unwrap_or(WAIT_MIN);
+            wait(asked, self.failures).min(AWAY_WAIT_MAX).min(left)
+        };
+        listener.tell(&error);
+        self.failures = self.failures.saturating_add(1);
         tokio::time::sleep(wait + wait.mul_f64(fastrand::f64() / 2.0)).await;
         Ok(())
     }

@@ -185,6 +185,6 @@ async fn a_solve_call_that_waits_for_room_ends_with_its_client_and_with_its_serv
     // Its batch is as it was: what was held back can be appended at another server.
     let (server, url) = server(&service.database, &[]);
     (service.server, service.url) = (server, url);
-    let mut client = Client::connect(&service.url).await.unwrap();
+    let client = Client::connect(&service.url).await.unwrap();
     assert_eq!(client.append(&batch.name, Some(0), vec![SEED.to_owned()]).await.unwrap(), 1);
 }

@@ -61,7 +61,7 @@ fn submit(url: &str, id: &str, text: &str) -> Finished {
 
 /// Opens a batch by its id.
 async fn open(service: &Service, id: &str) -> (Client, String) {
-    let mut client = Client::connect(&service.url).await.unwrap();
+    let client = Client::connect(&service.url).await.unwrap();
     let batch = client.create_batch(NewBatch { id: id.to_owned(), ..NewBatch::default() }).await.unwrap();
     (client, batch.name)
 }
@@ -80,7 +80,7 @@ fn send(
     tokio::spawn(async move { batches.append_puzzles(message).await })
 }
 
-async fn assert_holds(client: &mut Client, name: &str, grids: &[String]) {
+async fn assert_holds(client: &Client, name: &str, grids: &[String]) {
     let count = grids.len() as u64;
     assert_eq!(client.get_batch(name).await.unwrap().puzzle_count, i64::try_from(count).unwrap());
     // What is stored is compared with what is sent.
@@ -94,7 +94,7 @@ fn a_longer_input_under_the_id_of_an_open_batch_is_refused_and_adds_nothing_to_i
     let (mine, other) = (puzzles(3 * MESSAGE_PUZZLES, 1), puzzles(6 * MESSAGE_PUZZLES, 2));
     let two: Vec<String> = mine.lines().take(2 * MESSAGE_PUZZLES).map(str::to_owned).collect();
     let begun = async {
-        let (mut client, name) = open(&service, "begun").await;
+        let (client, name) = open(&service, "begun").await;
         client.append(&name, Some(0), two).await.unwrap();
     };
     tokio::runtime::Runtime::new().unwrap().block_on(begun);
@@ -128,7 +128,7 @@ fn of_two_inputs_under_one_new_id_at_the_same_time_one_wins_with_its_puzzles_alo
 #[tokio::test]
 async fn after_a_refusal_nothing_that_follows_counts() {
     let service = service(0);
-    let (mut client, name) = open(&service, "refused").await;
+    let (client, name) = open(&service, "refused").await;
     let mine: Vec<String> = puzzles(6, 1).lines().map(str::to_owned).collect();
     client.append(&name, Some(0), mine.clone()).await.unwrap();
     let mut appender = client.appender(&name, 0);
@@ -142,13 +142,13 @@ async fn after_a_refusal_nothing_that_follows_counts() {
     assert!(appender.settled().await.is_err());
     appender.push(mine[2..].to_vec().into()).await.unwrap();
     assert_eq!(appender.finish().await.unwrap(), 6);
-    assert_holds(&mut client, &name, &mine).await;
+    assert_holds(&client, &name, &mine).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_that_comes_before_the_one_before_it_is_stored_after_it() {
     let service = service(0);
-    let (mut client, name) = open(&service, "early").await;
+    let (client, name) = open(&service, "early").await;
     let batches = BatchServiceClient::connect(service.url.clone()).await.unwrap();
     let grids: Vec<String> = puzzles(2, 1).lines().map(str::to_owned).collect();
     let locked = service.database.locked("batch", "access exclusive");
@@ -161,14 +161,14 @@ async fn a_message_that_comes_before_the_one_before_it_is_stored_after_it() {
         let stored = sent.await.unwrap().unwrap().into_inner();
         assert_eq!((stored.next_offset, stored.duplicate), (next_offset, false));
     }
-    assert_holds(&mut client, &name, &grids).await;
+    assert_holds(&client, &name, &grids).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn thirty_two_appends_at_once_in_reversed_order_are_all_stored() {
     const APPENDS: usize = 32;
     let service = service(0);
-    let (mut client, name) = open(&service, "reversed").await;
+    let (client, name) = open(&service, "reversed").await;
     let grids: Vec<String> = puzzles(1 + APPENDS, 1).lines().map(str::to_owned).collect();
     client.append(&name, Some(0), grids[..1].to_vec()).await.unwrap();
     // A repeat of what is stored stands before them all until it may compare.
@@ -186,7 +186,7 @@ async fn thirty_two_appends_at_once_in_reversed_order_are_all_stored() {
     for one in sent {
         assert!(!one.await.unwrap().unwrap().into_inner().duplicate);
     }
-    assert_holds(&mut client, &name, &grids).await;
+    assert_holds(&client, &name, &grids).await;
 }
 
 #[tokio::test]
@@ -246,7 +246,7 @@ async fn appends_of_one_batch_that_alternate_between_two_servers_are_stored_in_o
     let router = tonic::transport::Server::builder().add_service(alternating);
     let serving = tokio::spawn(router.serve_with_incoming(TcpListenerStream::new(listener)));
 
-    let (mut client, name) = open(&service, "both").await;
+    let (client, name) = open(&service, "both").await;
     let grids: Vec<String> = puzzles(200, 1).lines().map(str::to_owned).collect();
     let mut appender = Client::connect(&url).await.unwrap().appender(&name, 0);
     for some in grids.chunks(5) {
@@ -254,7 +254,7 @@ async fn appends_of_one_batch_that_alternate_between_two_servers_are_stored_in_o
     }
     assert_eq!(appender.finish().await.unwrap(), 200);
     assert!(calls.load(Relaxed) >= 40);
-    assert_holds(&mut client, &name, &grids).await;
+    assert_holds(&client, &name, &grids).await;
     serving.abort();
 }
 

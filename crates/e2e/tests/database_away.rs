@@ -101,7 +101,7 @@ async fn while_the_database_can_only_be_read_everyone_is_told_and_then_all_goes_
     let quiet = run(&["solve", "-", "--output", "jsonl", "--placement-limit", &limit], &[], &text).stdout;
     let grids: Vec<String> = text.lines().map(str::to_owned).collect();
     let (first, rest) = grids.split_at(PUZZLES / 2);
-    let mut client = Client::connect(&service.url).await.unwrap();
+    let client = Client::connect(&service.url).await.unwrap();
     let new = NewBatch {
         id: "failed-over".to_owned(),
         placement_limit: Some(limit.parse().unwrap()),
@@ -192,7 +192,7 @@ fn a_listener_whose_session_is_ended_listens_again_and_work_starts_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_session_waits_in_a_transaction_while_something_is_solved_or_nobody_reads() {
     let service = Service::start(2, &["--grace", "0"]);
-    let mut client = Client::connect(&service.url).await.unwrap();
+    let client = Client::connect(&service.url).await.unwrap();
     let new = NewBatch { placement_limit: Some(ENDLESS_LIMIT), ..NewBatch::default() };
     let batch = client.create_batch(new).await.unwrap().name;
     client.append(&batch, Some(0), vec![SEED.to_owned(); 20_000]).await.unwrap();

@@ -23,7 +23,7 @@ const ATTEMPTS_NEVER_FALL: &str = "
 
 /// Submits each puzzle as a job of its own; counts up to `limit` placements.
 async fn submit_singly(service: &Service, puzzles: &[&str], limit: u64) -> String {
-    let mut client = Client::connect(&service.url).await.unwrap();
+    let client = Client::connect(&service.url).await.unwrap();
     let new = NewBatch { placement_limit: Some(limit), ..NewBatch::default() };
     let batch = client.create_batch(new).await.unwrap().name;
     for (offset, puzzle) in (0..).zip(puzzles) {
@@ -35,7 +35,7 @@ async fn submit_singly(service: &Service, puzzles: &[&str], limit: u64) -> Strin
 
 /// Follows a batch to its end; gives the outcomes in order of index, each of which came once.
 async fn outcomes(url: &str, batch: &str) -> Vec<v1::Outcome> {
-    let mut client = Client::connect(url).await.unwrap();
+    let client = Client::connect(url).await.unwrap();
     let mut results = client.results(batch, Start::ordered(0)).await.unwrap();
     let mut outcomes = Vec::new();
     while let Some(run) = results.next().await.unwrap() {
@@ -285,7 +285,7 @@ async fn a_zombies_late_completion_is_refused_and_its_death_is_taken_back() {
     let refused = [EXPIRED, "a late completion was refused", "a lease was lost before"];
     let mut zombie = Service::worker(&service.database, &["--lease", "1"]).allowing(&refused);
     let id = zombie.lines()[0].trim_start_matches("ready worker ").to_owned();
-    let mut client = Client::connect(&service.url).await.unwrap();
+    let client = Client::connect(&service.url).await.unwrap();
     let new = NewBatch { placement_limit: Some(limit), ..NewBatch::default() };
     let batch = client.create_batch(new).await.unwrap().name;
     client.append(&batch, Some(0), puzzles.map(str::to_owned).to_vec()).await.unwrap();

@@ -15,7 +15,7 @@ async fn client(service: &Service) -> Client {
 }
 
 /// A batch that counts for minutes where a puzzle is [`ENDLESS`].
-async fn slow_batch(client: &mut Client, id: &str) -> String {
+async fn slow_batch(client: &Client, id: &str) -> String {
     let new = NewBatch { id: id.to_owned(), placement_limit: Some(ENDLESS_LIMIT), ..NewBatch::default() };
     client.create_batch(new).await.unwrap().name
 }
@@ -28,8 +28,8 @@ fn reason<T: std::fmt::Debug>(result: Result<T, Status>) -> (Code, String) {
 #[tokio::test]
 async fn a_cancel_says_what_is_done_what_is_being_stopped_and_what_is_dropped_and_that_comes_true() {
     let service = Service::start(2, &[]);
-    let mut client = client(&service).await;
-    let batch = slow_batch(&mut client, "three-two-five").await;
+    let client = client(&service).await;
+    let batch = slow_batch(&client, "three-two-five").await;
     // Each puzzle a job of its own: three easy ones, then two for each worker, then five more.
     for (offset, puzzle) in (0..).zip([[SEED; 3].as_slice(), &[ENDLESS; 7]].concat()) {
         client.append(&batch, Some(offset), vec![puzzle.to_owned()]).await.unwrap();
@@ -62,8 +62,8 @@ async fn a_cancel_says_what_is_done_what_is_being_stopped_and_what_is_dropped_an
 async fn a_cancel_in_the_middle_of_a_long_search_frees_the_worker_and_leaves_no_hole() {
     const PUZZLES: usize = 10_000;
     let service = Service::start(1, &[]);
-    let mut client = client(&service).await;
-    let batch = slow_batch(&mut client, "long-search").await;
+    let client = client(&service).await;
+    let batch = slow_batch(&client, "long-search").await;
     let mut puzzles = vec![SEED.to_owned(); PUZZLES];
     puzzles[5_000] = ENDLESS.to_owned();
     client.append(&batch, Some(0), puzzles).await.unwrap();
@@ -137,8 +137,8 @@ async fn a_batch_that_has_ended_is_not_cancelled_any_more() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_batch_is_gone_at_once_and_its_name_is_free() {
     let service = Service::start(1, &[]);
-    let mut client = client(&service).await;
-    let batch = slow_batch(&mut client, "unwanted").await;
+    let client = client(&service).await;
+    let batch = slow_batch(&client, "unwanted").await;
     client.append(&batch, Some(0), vec![SEED.to_owned(), ENDLESS.to_owned()]).await.unwrap();
     client.seal(&batch, Some(2)).await.unwrap();
     let running = "select count(*) from job where owner is not null and lo = 1";
@@ -176,7 +176,7 @@ async fn a_deleted_batch_is_gone_at_once_and_its_name_is_free() {
 #[tokio::test]
 async fn a_stream_and_a_watch_stay_with_their_batch_when_its_name_is_given_to_another() {
     let service = Service::start(0, &[]);
-    let mut client = client(&service).await;
+    let client = client(&service).await;
     let named = || NewBatch { id: "nightly".to_owned(), ..NewBatch::default() };
     let batch = client.create_batch(named()).await.unwrap().name;
     client.append(&batch, Some(0), vec![SEED.to_owned(); 3]).await.unwrap();
@@ -204,7 +204,7 @@ async fn a_stream_and_a_watch_stay_with_their_batch_when_its_name_is_given_to_an
 #[tokio::test]
 async fn lists_are_newest_first_by_state_and_in_pages() {
     let service = Service::start(0, &[]);
-    let mut client = client(&service).await;
+    let client = client(&service).await;
     for number in 0..7 {
         let display_name = if number == 3 { "the third" } else { "" }.to_owned();
         let id = format!("list-{number}");
@@ -293,7 +293,7 @@ async fn what_is_done_never_falls_and_never_goes_beyond_the_total_while_workers_
     let limit = limit_for(Duration::from_millis(300));
     let service = Service::start(0, &[]);
     let mut worker = Service::worker(&service.database, &["--lease", "1"]).allowing(&expired);
-    let mut client = client(&service).await;
+    let client = client(&service).await;
     let new = NewBatch { placement_limit: Some(limit), ..NewBatch::default() };
     let batch = client.create_batch(new).await.unwrap().name;
     let made = run(&["generate", "-n", "6000", "--clues", "30"], &[], "");
@@ -329,7 +329,7 @@ async fn what_is_done_never_falls_and_never_goes_beyond_the_total_while_workers_
 #[tokio::test]
 async fn a_watch_takes_intervals_within_its_limits() {
     let service = Service::start(0, &[]);
-    let mut client = client(&service).await;
+    let client = client(&service).await;
     let batch = client.create_batch(NewBatch::default()).await.unwrap().name;
     for interval in [Duration::from_millis(99), Duration::from_millis(60_001), Duration::ZERO] {
         let error = client.watch(&batch, Some(interval)).await.unwrap_err();

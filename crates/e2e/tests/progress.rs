@@ -13,7 +13,7 @@ const FREE_MAX: Duration = Duration::from_secs(1);
 
 /// A sealed batch of these puzzles, with its watch.
 async fn watched(service: &Service, id: &str, limit: u64, puzzles: &[&str]) -> (Client, String, Watch) {
-    let mut client = Client::connect(&service.url).await.unwrap();
+    let client = Client::connect(&service.url).await.unwrap();
     let new = NewBatch { id: id.to_owned(), placement_limit: Some(limit), ..NewBatch::default() };
     let batch = client.create_batch(new).await.unwrap().name;
     client.append(&batch, Some(0), puzzles.iter().copied().map(str::to_owned).collect()).await.unwrap();
@@ -31,8 +31,7 @@ async fn next(watch: &mut Watch) -> Option<(State, v1::BatchProgress)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_count_shows_how_far_it_is_and_a_cancel_frees_its_worker_and_leaves_nothing_of_it() {
     let service = Service::start(1, &SHORT_LEASE);
-    let (mut client, batch, mut watch) =
-        watched(&service, "long-count", ENDLESS_LIMIT, &[SEED, ENDLESS]).await;
+    let (client, batch, mut watch) = watched(&service, "long-count", ENDLESS_LIMIT, &[SEED, ENDLESS]).await;
     let mut watching = Process::start(&["watch", "long-count", "--server", &service.url], &[]);
     let (mut last, mut steps) = (0, 0);
     while steps < 4 {
@@ -67,7 +66,7 @@ async fn a_long_count_shows_how_far_it_is_and_a_cancel_frees_its_worker_and_leav
     assert!(!running("text").contains("so far"), "{}", running("text"));
     assert_eq!(watching.wait(), 4);
     // One that takes as long has the lane for long counts next, from its beginning.
-    let (mut client, batch, mut watch) = watched(&service, "the-next", ENDLESS_LIMIT, &[ENDLESS]).await;
+    let (client, batch, mut watch) = watched(&service, "the-next", ENDLESS_LIMIT, &[ENDLESS]).await;
     while next(&mut watch).await.unwrap().1.running_placement_count == 0 {}
     client.cancel_batch(&batch).await.unwrap();
 }

@@ -75,8 +75,7 @@ async fn a_stream_cut_at_a_thousand_random_places_brings_each_of_five_thousand_r
     const PUZZLES: usize = 5_000;
     let service = Service::start(2, &[]);
     let (_second, second_url) = Service::server(&service.database);
-    let mut clients =
-        [Client::connect(&service.url).await.unwrap(), Client::connect(&second_url).await.unwrap()];
+    let clients = [Client::connect(&service.url).await.unwrap(), Client::connect(&second_url).await.unwrap()];
     let batch = clients[0].create_batch(NewBatch::default()).await.unwrap().name;
     let all: Vec<String> = puzzles(PUZZLES).lines().map(str::to_owned).collect();
     // Few to a message, so that a stream has many places to be cut at.
@@ -110,7 +109,7 @@ async fn a_stream_cut_at_a_thousand_random_places_brings_each_of_five_thousand_r
 #[tokio::test]
 async fn a_client_that_drops_thousands_of_streams_keeps_its_connection() {
     let service = Service::start(1, &[]);
-    let mut client = Client::connect(&service.url).await.unwrap();
+    let client = Client::connect(&service.url).await.unwrap();
     let batch = client.create_batch(NewBatch::default()).await.unwrap().name;
     let all: Vec<String> = puzzles(4_000).lines().map(str::to_owned).collect();
     client.append(&batch, Some(0), all).await.unwrap();
@@ -154,7 +153,7 @@ async fn a_solve_call_that_breaks_is_gone_on_with_by_its_token_at_another_server
     let sealed = "select count(*) from batch where sealed_at is not null";
     eventually("it is sealed", || (service.database.value(sealed) == "1").then_some(()));
     drop(answers);
-    let mut client = Client::connect(&second_url).await.unwrap();
+    let client = Client::connect(&second_url).await.unwrap();
     let mut rest = client.results(&name, Start::as_finished().at(Position::Token(token))).await.unwrap();
     while let Some(run) = rest.next().await.unwrap() {
         for result in run {
@@ -167,7 +166,7 @@ async fn a_solve_call_that_breaks_is_gone_on_with_by_its_token_at_another_server
 #[tokio::test]
 async fn a_token_that_is_damaged_or_of_another_batch_is_refused_by_name() {
     let service = Service::start(1, &[]);
-    let mut client = Client::connect(&service.url).await.unwrap();
+    let client = Client::connect(&service.url).await.unwrap();
     let mut tokens = Vec::new();
     for _ in 0..2 {
         let batch = client.create_batch(NewBatch::default()).await.unwrap().name;
@@ -327,7 +326,7 @@ impl BatchService for CutShort {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_ends_cleanly_after_forty_of_a_hundred_results_is_no_success() {
     let service = Service::start(1, &[]);
-    let mut client = Client::connect(&service.url).await.unwrap();
+    let client = Client::connect(&service.url).await.unwrap();
     let batch =
         client.create_batch(NewBatch { id: "hundred".to_owned(), ..NewBatch::default() }).await.unwrap();
     for offset in (0..100).step_by(20) {

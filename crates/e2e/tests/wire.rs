@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use client::{Client, Count, NewBatch, Position, Start};
+use client::{Client, Count, NewBatch, Position, Retry, Start};
 use e2e::{Database, ENDLESS_LIMIT, Process, SEED, SEED_SOLUTION, Service, run};
 use proto::v1::{self, batch::State, batch_service_client::BatchServiceClient};
 use tonic::{Code, Request, Status, transport::Channel};
@@ -253,7 +253,7 @@ async fn tenants_do_not_see_each_others_batches() {
 #[tokio::test]
 async fn results_from_any_index_ordered_and_followed_to_the_end() {
     let service = Service::start(2, &[]);
-    let mut client = Client::connect(&service.url).await.unwrap();
+    let client = Client::connect(&service.url).await.unwrap();
     let batch = client.create_batch(NewBatch::default()).await.unwrap();
     let mut following = client.results(&batch.name, Start::ordered(0)).await.unwrap();
     let puzzles: Vec<String> =
@@ -292,7 +292,7 @@ async fn results_from_any_index_ordered_and_followed_to_the_end() {
 #[tokio::test]
 async fn results_that_are_not_followed_stop_at_what_is_there() {
     let service = Service::start(0, &[]);
-    let mut client = Client::connect(&service.url).await.unwrap();
+    let client = Client::connect(&service.url).await.unwrap();
     let batch = client.create_batch(NewBatch::default()).await.unwrap();
     client.append(&batch.name, Some(0), vec![SEED.to_owned()]).await.unwrap();
     let start = Start { follow: false, ..Start::ordered(0) };
@@ -304,7 +304,7 @@ async fn results_that_are_not_followed_stop_at_what_is_there() {
 #[tokio::test]
 async fn an_empty_batch_ends_when_it_is_sealed() {
     let service = Service::start(0, &[]);
-    let mut client = Client::connect(&service.url).await.unwrap();
+    let client = Client::connect(&service.url).await.unwrap();
     let batch = client.create_batch(NewBatch::default()).await.unwrap();
     let sealed = client.seal(&batch.name, Some(0)).await.unwrap();
     assert_eq!(sealed.state(), State::Succeeded);
@@ -314,7 +314,7 @@ async fn an_empty_batch_ends_when_it_is_sealed() {
 #[tokio::test]
 async fn a_limit_of_zero_counts_nothing_and_a_limit_is_exact() {
     let service = Service::start(1, &[]);
-    let mut client = Client::connect(&service.url).await.unwrap();
+    let client = Client::connect(&service.url).await.unwrap();
     for (limit, count) in [(0, Count::None), (4_207, Count::OverLimit), (4_208, Count::Exact(4_208))] {
         let new = NewBatch { placement_limit: Some(limit), ..NewBatch::default() };
         let batch = client.create_batch(new).await.unwrap();
@@ -337,58 +337,6 @@ async fn too_large_a_message_is_refused_and_the_connection_lives_on() {
     assert!(batches.get_batch(get("large")).await.is_ok());
 }
 
-#[tokio::test]
-async fn health_and_reflection_are_served() {
-    use tonic_health::pb::{
-        HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
-    };
-    use tonic_reflection::pb::v1::{
-        ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
-        server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
-    };
-    use tonic_reflection::pb::v1alpha::{
-        ServerReflectionRequest as OldRequest, server_reflection_client::ServerReflectionClient as OldClient,
-        server_reflection_request::MessageRequest as OldMessage,
-    };
-    let service = Service::start(0, &[]);
-    let channel = Channel::from_shared(service.url.clone()).unwrap().connect().await.unwrap();
-    for name in ["", "sudoku.v1.BatchService", "sudoku.v1.SolverService"] {
-        let request = HealthCheckRequest { service: name.to_owned() };
-        let answer = HealthClient::new(channel.clone()).check(request).await.unwrap().into_inner();
-        assert_eq!(answer.status(), ServingStatus::Serving, "{name}");
-    }
-    let request = ServerReflectionRequest {
-        message_request: Some(MessageRequest::ListServices(String::new())),
-        ..ServerReflectionRequest::default()
-    };
-    let mut answers = ServerReflectionClient::new(channel.clone())
-        .server_reflection_info(tokio_stream::once(request))
-        .await
-        .unwrap()
-        .into_inner();
-    let Some(MessageResponse::ListServicesResponse(list)) =
-        answers.message().await.unwrap().unwrap().message_response
-    else {
-        panic!("a list of services")
-    };
-    let names: Vec<String> = list.service.into_iter().map(|service| service.name).collect();
-    for name in ["sudoku.v1.BatchService", "sudoku.v1.SolverService", "grpc.health.v1.Health"] {
-        assert!(names.iter().any(|known| known == name), "{names:?}");
-    }
-    // Older tools ask in the older version.
-    let request = OldRequest {
-        message_request: Some(OldMessage::FileContainingSymbol("sudoku.v1.Batch".to_owned())),
-        ..OldRequest::default()
-    };
-    let mut answers = OldClient::new(channel)
-        .server_reflection_info(tokio_stream::once(request))
-        .await
-        .unwrap()
-        .into_inner();
-    let answer = format!("{:?}", answers.message().await.unwrap().unwrap().message_response.unwrap());
-    assert!(answer.starts_with("FileDescriptorResponse"), "{answer}");
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_takes_placement_limits_up_to_its_own_maximum_from_every_client() {
     let database = Database::fresh();
@@ -399,7 +347,7 @@ async fn a_server_takes_placement_limits_up_to_its_own_maximum_from_every_client
     let url = by_default.line("ready ");
     let (_raised, raised_url) = Service::server(&database);
     for (url, greatest) in [(&url, 10_000_000_000), (&raised_url, ENDLESS_LIMIT)] {
-        let mut client = Client::connect(url).await.unwrap();
+        let client = Client::connect(url).await.unwrap();
         let with = |limit| NewBatch { placement_limit: Some(limit), ..NewBatch::default() };
         client.create_batch(with(greatest)).await.unwrap();
         let refused = client.create_batch(with(greatest + 1)).await.unwrap_err();
@@ -420,7 +368,7 @@ async fn a_server_takes_placement_limits_up_to_its_own_maximum_from_every_client
 #[tokio::test]
 async fn a_stopping_server_ends_streams_with_unavailable_and_exits() {
     let mut service = Service::start(0, &[]);
-    let mut client = Client::connect(&service.url).await.unwrap();
+    let client = Client::connect(&service.url).await.unwrap().with_retry(Retry::never());
     let batch = client.create_batch(NewBatch::default()).await.unwrap();
     client.append(&batch.name, Some(0), vec![SEED.to_owned()]).await.unwrap();
     let mut results = client.results(&batch.name, Start::ordered(0)).await.unwrap();

@@ -163,8 +163,8 @@ pub(crate) struct Migrate {
 /// Which server, and for whom.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Server {
-    /// Address of the server.
-    #[arg(long, env = "SUDOKU_BATCH_SERVER", default_value = DEFAULT_SERVER, value_name = "URL")]
+    /// Address of the server, or of several of one service with commas in between: when one goes, the command goes on at the next.
+    #[arg(long, env = "SUDOKU_BATCH_SERVER", default_value = DEFAULT_SERVER, value_name = "URL[,URL…]")]
     pub(crate) server: String,
 
     /// Tenant that the batches belong to.

@@ -14,7 +14,7 @@ use crate::{
 };
 
 pub(crate) async fn run(args: Cancel) -> anyhow::Result<Exit> {
-    let mut client = connect(&args.batch.server).await?;
+    let client = connect(&args.batch.server).await?;
     let answer = client
         .cancel_batch(&resource_name(&args.batch.name))
         .await

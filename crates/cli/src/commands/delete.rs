@@ -10,7 +10,7 @@ use crate::{
 };
 
 pub(crate) async fn run(args: Delete) -> anyhow::Result<Exit> {
-    let mut client = connect(&args.batch.server).await?;
+    let client = connect(&args.batch.server).await?;
     let name = resource_name(&args.batch.name);
     client.delete_batch(&name, args.force).await.map_err(|error| match error.reason().as_deref() {
         Some("BATCH_NOT_ENDED") => anyhow::anyhow!(

@@ -81,7 +81,7 @@ fn interrupted() -> Exit {
 }
 
 async fn submit(url: &str) -> anyhow::Result<()> {
-    let mut client = Client::connect(url).await?;
+    let client = Client::connect(url).await?;
     let telling = TELLING.iter().map(|(_, puzzle)| *puzzle);
     let puzzles: Vec<String> = telling.chain(GENERATED.lines()).map(str::to_owned).collect();
     let total = puzzles.len() as u64;

@@ -14,7 +14,7 @@ use crate::{
 };
 
 pub(crate) async fn run(args: Get) -> anyhow::Result<Exit> {
-    let mut client = connect(&args.batch.server).await?;
+    let client = connect(&args.batch.server).await?;
     let batch =
         client.get_batch(&resource_name(&args.batch.name)).await.with_context(|| at(&args.batch.server))?;
     let mut out = output::results();

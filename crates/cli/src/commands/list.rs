@@ -14,7 +14,7 @@ use crate::{
 };
 
 pub(crate) async fn run(args: List) -> anyhow::Result<Exit> {
-    let mut client = connect(&args.server).await?;
+    let client = connect(&args.server).await?;
     let states: Vec<v1::batch::State> = args.state.iter().copied().map(state).collect();
     let (batches, next) =
         client.list_batches(&states, args.limit as usize).await.with_context(|| at(&args.server))?;

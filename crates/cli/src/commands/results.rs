@@ -44,7 +44,7 @@ pub(crate) async fn run(args: Results) -> anyhow::Result<Exit> {
 }
 
 async fn begin(args: &Results) -> anyhow::Result<(Client, v1::Batch)> {
-    let mut client = connect(&args.batch.server).await?;
+    let client = connect(&args.batch.server).await?;
     let batch =
         client.get_batch(&resource_name(&args.batch.name)).await.with_context(|| at(&args.batch.server))?;
     Ok((client, batch))
@@ -53,7 +53,7 @@ async fn begin(args: &Results) -> anyhow::Result<(Client, v1::Batch)> {
 /// Prints what there is and what comes, until the batch has ended.
 async fn print(
     args: Arc<Results>,
-    mut client: Client,
+    client: Client,
     batch: v1::Batch,
     standing: Standing,
 ) -> anyhow::Result<Exit> {

@@ -60,7 +60,7 @@ struct MorePuzzles;
 /// Opens the inputs, connects, reads the first records and makes the batch.
 async fn begin(args: &Submit) -> anyhow::Result<(Client, String, Vec<InputRecord>, Input)> {
     let mut input = Input::open(&args.solving.files)?;
-    let mut client = connect(&args.server).await?;
+    let client = connect(&args.server).await?;
     let (first, input) = tokio::task::spawn_blocking(move || (input.take(MESSAGE_PUZZLES), input)).await?;
     let first = first?;
     if first.is_empty() {
@@ -232,7 +232,7 @@ fn take_places(records: Vec<InputRecord>, sent: &Sent) -> Grids {
 
 /// Sends all records in order and seals the batch; returns how many there were. A batch that is cancelled meanwhile takes no more of them.
 async fn feed(
-    mut client: Client,
+    client: Client,
     name: String,
     first: Vec<InputRecord>,
     mut input: Input,
@@ -265,7 +265,7 @@ async fn feed(
             },
         };
         if let Err(error) = step {
-            if was_cancelled(&mut client, &name, &error).await {
+            if was_cancelled(&client, &name, &error).await {
                 return Ok(appender.acknowledged());
             }
             return Err(error.into());
@@ -276,7 +276,7 @@ async fn feed(
     // An input that broke in the middle must not look like a complete one.
     reading.await.context("reading the input failed")??;
     match client.seal(&name, Some(offset)).await {
-        Err(error) if !was_cancelled(&mut client, &name, &error).await => return Err(error.into()),
+        Err(error) if !was_cancelled(&client, &name, &error).await => return Err(error.into()),
         Ok(_) | Err(_) => {}
     }
     told.standing.set(|stand| stand.is_sealed = true);
@@ -284,7 +284,7 @@ async fn feed(
 }
 
 /// Whether a batch took nothing more because somebody has cancelled it.
-async fn was_cancelled(client: &mut Client, name: &str, error: &client::Error) -> bool {
+async fn was_cancelled(client: &Client, name: &str, error: &client::Error) -> bool {
     error.reason().as_deref() == Some("BATCH_NOT_OPEN")
         && client
             .get_batch(name)
@@ -295,7 +295,7 @@ async fn was_cancelled(client: &mut Client, name: &str, error: &client::Error) -
 /// Prints every result; returns the batch as it ended.
 async fn receive(
     args: &Submit,
-    mut client: Client,
+    client: Client,
     name: &str,
     mut sent: Sent,
     progress: &Progress,

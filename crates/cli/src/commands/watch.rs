@@ -51,7 +51,7 @@ pub(crate) async fn run(args: Watch) -> anyhow::Result<Exit> {
 
 /// Shows the batch until it has ended; `seen` is raised when it was shown for the first time.
 async fn watch(args: Arc<Watch>, seen: Arc<AtomicBool>) -> anyhow::Result<Exit> {
-    let mut client = connect(&args.batch.server).await?;
+    let client = connect(&args.batch.server).await?;
     let name = resource_name(&args.batch.name);
     let mut watch = client.watch(&name, Some(args.interval)).await.with_context(|| at(&args.batch.server))?;
     let shows_bar = args.output == BatchFormat::Text

@@ -55,7 +55,7 @@ impl Submitter {
         let new =
             NewBatch { id: id.to_owned(), placement_limit: Some(self.scene.limit), ..NewBatch::default() };
         let name = again(|| {
-            let (mut client, new) = (self.client.clone(), new.clone());
+            let (client, new) = (self.client.clone(), new.clone());
             async move { client.create_batch(new).await }
         })
         .await
@@ -73,7 +73,7 @@ impl Submitter {
         }
         if !stays_open {
             again(|| {
-                let (mut client, name) = (self.client.clone(), name.clone());
+                let (client, name) = (self.client.clone(), name.clone());
                 async move { client.seal(&name, Some(held)).await }
             })
             .await
@@ -90,7 +90,7 @@ impl Submitter {
         let next = count.min(held + 1 + self.numbers.below(400));
         let places = usize::try_from(from + held).unwrap()..usize::try_from(from + next).unwrap();
         let append = || {
-            let (mut client, name) = (self.client.clone(), name.to_owned());
+            let (client, name) = (self.client.clone(), name.to_owned());
             let puzzles = self.scene.puzzles[places.clone()].to_vec();
             async move { client.append(&name, Some(held), puzzles).await }
         };
@@ -106,7 +106,7 @@ impl Submitter {
     /// Does to a batch what it is to end with.
     async fn ended(&self, name: &str, end: End) -> End {
         let call = || {
-            let (mut client, name) = (self.client.clone(), name.to_owned());
+            let (client, name) = (self.client.clone(), name.to_owned());
             async move {
                 match end {
                     End::Sealed => Ok(()),
@@ -136,7 +136,7 @@ impl Submitter {
             let start = if self.numbers.below(2) == 0 { Start::ordered(0) } else { Start::as_finished() };
             let start = start.at(position.clone());
             let mut results = again(|| {
-                let (mut client, name, start) = (self.client.clone(), name.to_owned(), start.clone());
+                let (client, name, start) = (self.client.clone(), name.to_owned(), start.clone());
                 async move { client.results(&name, start).await }
             })
             .await

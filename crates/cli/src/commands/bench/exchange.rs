@@ -18,7 +18,7 @@ pub(crate) struct Answer<'a> {
 }
 
 /// Opens a batch; gives its name.
-pub(crate) async fn open(client: &mut Client, limit: PlacementLimit) -> anyhow::Result<String> {
+pub(crate) async fn open(client: &Client, limit: PlacementLimit) -> anyhow::Result<String> {
     let new =
         NewBatch { placement_limit: Some(limit.0), display_name: "bench".to_owned(), ..NewBatch::default() };
     Ok(client.create_batch(new).await?.name)
@@ -35,13 +35,13 @@ pub(crate) async fn send(appender: &mut Appender, puzzles: &[Text]) -> anyhow::R
 }
 
 /// Says that so many puzzles were all.
-pub(crate) async fn seal(client: &mut Client, name: &str, count: u64) -> anyhow::Result<()> {
+pub(crate) async fn seal(client: &Client, name: &str, count: u64) -> anyhow::Result<()> {
     client.seal(name, Some(count)).await?;
     Ok(())
 }
 
 /// Asks for the answers, as they are found.
-pub(crate) async fn answers(client: &mut Client, name: &str) -> anyhow::Result<Results> {
+pub(crate) async fn answers(client: &Client, name: &str) -> anyhow::Result<Results> {
     Ok(client.results(name, Start::as_finished()).await?)
 }
 

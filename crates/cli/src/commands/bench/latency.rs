@@ -69,14 +69,14 @@ pub(crate) async fn run(args: BenchLatency) -> anyhow::Result<Exit> {
 
 /// How long each puzzle took, and what was answered.
 async fn measure(url: &str, texts: &[Text]) -> anyhow::Result<(Vec<Duration>, Tally)> {
-    let mut client = Client::connect(url).await?;
+    let client = Client::connect(url).await?;
     let progress = Progress::start(false);
     let warm_up = usize::try_from(WARM_UP).unwrap_or(usize::MAX);
     progress.set_total((texts.len() - warm_up) as u64);
     let (mut times, mut tally) = (Vec::new(), Tally::default());
     for (number, text) in texts.iter().enumerate() {
         let mut answered = Tally::default();
-        let took = answer(&mut client, text, &mut answered).await?;
+        let took = answer(&client, text, &mut answered).await?;
         if number >= warm_up {
             times.push(took);
             tally.add_all(&answered);
@@ -88,7 +88,7 @@ async fn measure(url: &str, texts: &[Text]) -> anyhow::Result<(Vec<Duration>, Ta
 }
 
 /// One puzzle as a batch of its own. The time ends with its answer; the stream is read to its end, so that nothing of it goes on beside the next.
-async fn answer(client: &mut Client, text: &Text, tally: &mut Tally) -> anyhow::Result<Duration> {
+async fn answer(client: &Client, text: &Text, tally: &mut Tally) -> anyhow::Result<Duration> {
     let limit = PlacementLimit::DEFAULT;
     let began = Instant::now();
     let name = exchange::open(client, limit).await?;

@@ -37,16 +37,16 @@ pub(crate) async fn exchange_all(
     outcomes: &mut Outcomes,
     progress: &Progress,
 ) -> anyhow::Result<Ran> {
-    let mut client = client.clone();
+    let client = client.clone();
     let mut answers = Answers::new(texts, limit, outcomes);
     let began = Instant::now();
-    let name = exchange::open(&mut client, limit).await?;
+    let name = exchange::open(&client, limit).await?;
     // A task of its own, on another thread than the checks; it ends with this one.
     let mut feeding = JoinSet::new();
     feeding.spawn(feed(client.clone(), name.clone(), Arc::clone(texts)));
     let fed = async { feeding.join_next().await.context("the sending has ended already")?? };
     let received = async {
-        let mut results = exchange::answers(&mut client, &name).await?;
+        let mut results = exchange::answers(&client, &name).await?;
         let mut first = None;
         while exchange::receive(&mut results, |answer| {
             first.get_or_insert_with(Instant::now);
@@ -64,14 +64,14 @@ pub(crate) async fn exchange_all(
 }
 
 /// Sends all puzzles and seals the batch; gives the moment when the first went.
-async fn feed(mut client: Client, name: String, texts: Arc<Texts>) -> anyhow::Result<Instant> {
+async fn feed(client: Client, name: String, texts: Arc<Texts>) -> anyhow::Result<Instant> {
     let first = Instant::now();
     let mut appender = client.appender(&name, 0);
     for some in texts.chunks(SENT) {
         exchange::send(&mut appender, some).await?;
     }
     let count = appender.finish().await?;
-    exchange::seal(&mut client, &name, count).await?;
+    exchange::seal(&client, &name, count).await?;
     Ok(first)
 }
 
