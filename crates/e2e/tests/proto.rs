@@ -184,10 +184,7 @@ fn the_readmes_calls_by_buf_curl_do_what_it_says() {
             for version in ["v1", "v1alpha"] {
                 let (ended, listed) =
                     curled(&format!("{command} --reflect-protocol grpc-{version}"), &service);
-                assert_eq!(
-                    (ended, listed),
-                    (0, printed.replace("reflection.v1.", &format!("reflection.{version}.")))
-                );
+                assert_eq!((ended, &listed), (0, &printed), "both versions list everything");
             }
         }
         if code != 0 {

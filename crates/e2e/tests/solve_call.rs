@@ -134,7 +134,7 @@ fn a_broken_solve_call_leaves_a_batch_that_can_be_gone_on_with() {
     });
     broken.shutdown_background();
     tokio::runtime::Runtime::new().unwrap().block_on(async {
-        let mut client = Client::connect(&service.url).await.unwrap();
+        let client = Client::connect(&service.url).await.unwrap();
         client.append(&name, Some(2), vec![SEED.to_owned()]).await.unwrap();
         client.seal(&name, Some(3)).await.unwrap();
         let mut results = client.results(&name, Start::ordered(0)).await.unwrap();
@@ -193,6 +193,33 @@ fn run_one(service: &Service) -> String {
         assert_eq!(last.state(), v1::batch::State::Succeeded);
         last.name.trim_start_matches("batches/").to_owned()
     })
+}
+
+#[tokio::test]
+async fn messages_that_come_together_are_stored_up_to_the_first_that_is_refused() {
+    use v1::{solve_request::Request, solve_response::Response};
+    let service = Service::start(1, &[]);
+    let chunk = |count: usize| {
+        Request::Chunk(v1::PuzzleChunk { grids: vec![SEED; count].into(), ..v1::PuzzleChunk::default() })
+    };
+    for bad in [chunk(10_001), chunk(0), Request::Config(v1::SolveConfig::default())] {
+        let mut client = SolverServiceClient::connect(service.url.clone()).await.unwrap();
+        let requests = [chunk(3), chunk(40), chunk(1), bad, chunk(7)];
+        let requests = requests.map(|request| v1::SolveRequest { request: Some(request) });
+        let mut responses = client.solve(tokio_stream::iter(requests)).await.unwrap().into_inner();
+        let Some(Response::Batch(batch)) = responses.message().await.unwrap().unwrap().response else {
+            panic!("the batch comes first")
+        };
+        let refused = loop {
+            if let Err(status) = responses.message().await {
+                break status;
+            }
+        };
+        assert_eq!(refused.code(), tonic::Code::InvalidArgument, "{refused:?}");
+        let client = Client::connect(&service.url).await.unwrap();
+        let left = client.get_batch(&batch.name).await.unwrap();
+        assert_eq!((left.state(), left.puzzle_count), (v1::batch::State::Open, 44));
+    }
 }
 
 #[tokio::test]
