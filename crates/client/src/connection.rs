@@ -341,7 +341,7 @@ impl Client {
         let message = v1::DeleteBatchRequest { name: name.to_owned(), force };
         retried!(self, message, delete_batch, |patience: &Patience, error: Error| {
             // The try before, whose answer was lost, has removed it.
-            let is_gone = patience.is_tried() && error.reason().as_deref() == Some("BATCH_NOT_FOUND");
+            let is_gone = patience.is_maybe_done() && error.reason().as_deref() == Some("BATCH_NOT_FOUND");
             if is_gone { Ok(()) } else { Err(error) }
         })
     }

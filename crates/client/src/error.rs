@@ -78,7 +78,7 @@ impl Error {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::Cut | Self::Silent | Self::Deadline => true,
+            Self::Unreachable { .. } | Self::Cut | Self::Silent => true,
             Self::Status(status) => match status.code() {
                 Code::Unavailable | Code::Aborted | Code::DeadlineExceeded => true,
                 // With a source it is the transport's word: HTTP/2's "calm down" ended the connection.
@@ -87,7 +87,7 @@ impl Error {
                 Code::Unknown | Code::Internal | Code::Cancelled => status.get_details_error_info().is_none(),
                 _ => false,
             },
-            Self::BadUrl { .. } | Self::BadTenant(_) | Self::Contract(_) => false,
+            Self::BadUrl { .. } | Self::BadTenant(_) | Self::Contract(_) | Self::Deadline => false,
         }
     }
 }

@@ -29,6 +29,7 @@
 mod appender;
 mod connection;
 mod error;
+mod lasting;
 mod patience;
 mod results;
 mod run;

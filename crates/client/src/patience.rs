@@ -90,17 +90,23 @@ pub(crate) struct Patience {
     failures: u32,
     /// When the first of them was, of those that are not of a full service.
     since: Option<Instant>,
+    is_maybe_done: bool,
 }
 
 impl Patience {
-    /// Whether anything has failed since the last success.
-    pub(crate) fn is_tried(&self) -> bool {
-        self.failures > 0
+    /// Whether a try has failed that may have done its work all the same.
+    pub(crate) fn is_maybe_done(&self) -> bool {
+        self.is_maybe_done
     }
 
     /// It went well.
     pub(crate) fn succeeded(&mut self) {
         *self = Self::default();
+    }
+
+    /// It went on: there is patience for as long as before, but no haste.
+    pub(crate) fn progressed(&mut self) {
+        self.since = None;
     }
 
     /// Waits if another try may go better; gives the error back otherwise.
@@ -111,6 +117,8 @@ impl Patience {
         listener: &Listener,
         (servers, route): (&Servers, &Route),
     ) -> Result<(), Error> {
+        // What the service itself refuses it has not done.
+        self.is_maybe_done |= error.reason().is_none();
         let wait = if let Some(asked) = error.room_after() {
             self.since = None;
             wait(asked, self.failures)

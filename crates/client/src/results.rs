@@ -1,18 +1,15 @@
 //! A stream of results: where it begins, how it goes on, and how it ends.
 
-use std::time::{Duration, Instant};
+use std::{fmt, time::Instant};
 
-use proto::v1;
+use proto::v1::{self, stream_results_request::Start as From};
 use tonic::Streaming;
 
 use crate::{
     Client, Error, PuzzleResult, Run,
-    patience::Patience,
-    servers::{Route, StreamPlace},
+    lasting::{Ask, Lasting},
+    servers::Route,
 };
-
-/// A server says that a quiet stream lives every ten seconds: one that is silent for longer than this does not.
-const SILENCE_MAX: Duration = Duration::from_secs(35);
 
 /// Where a stream of results begins.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,50 +52,50 @@ impl Start {
 }
 
 /// Results as they come. A stream that breaks is opened again where it was, as the client's [`Retry`](crate::Retry) says.
-#[derive(Debug)]
 pub struct Results {
-    client: Client,
-    name: String,
-    start: Start,
-    stream: Option<Opened<v1::StreamResultsResponse>>,
-    patience: Patience,
+    stream: Lasting<v1::StreamResultsRequest>,
     deadline: Option<Instant>,
     token: Option<String>,
     end: Option<v1::Batch>,
 }
 
-/// A stream, and where it runs.
-#[derive(Debug)]
-pub(crate) struct Opened<M> {
-    pub(crate) stream: Streaming<M>,
-    pub(crate) route: Route,
-    pub(crate) _place: StreamPlace,
+impl Ask for v1::StreamResultsRequest {
+    type Message = v1::StreamResultsResponse;
+
+    async fn open(self, client: Client, route: Route) -> Result<Streaming<Self::Message>, Error> {
+        client.open_results(self, &route).await
+    }
 }
 
-impl<M> Opened<M> {
-    /// The next message; `None`: the stream has ended by the server's word.
-    pub(crate) async fn message(&mut self) -> Result<Option<M>, Error> {
-        let message = tokio::time::timeout(SILENCE_MAX, self.stream.message()).await;
-        Ok(message.map_err(|_| Error::Silent)??)
+impl fmt::Debug for Results {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { stream, deadline, token, end } = self;
+        let name = &stream.ask.name;
+        formatter
+            .debug_struct("Results")
+            .field("name", name)
+            .field("deadline", deadline)
+            .field("token", token)
+            .field("end", end)
+            .finish()
     }
 }
 
 impl Results {
     pub(crate) async fn open(client: Client, name: &str, start: Start) -> Result<Self, Error> {
-        let mut results = Self {
-            client,
-            name: name.to_owned(),
-            start,
-            stream: None,
-            patience: Patience::default(),
-            deadline: None,
-            token: None,
-            end: None,
+        let from = match start.position {
+            Position::Index(index) => From::StartIndex(i64::try_from(index).unwrap_or(i64::MAX)),
+            Position::Token(token) => From::ResumeToken(token),
         };
-        while results.stream.is_none() {
-            results.reopen().await?;
-        }
-        Ok(results)
+        let ask = v1::StreamResultsRequest {
+            name: name.to_owned(),
+            start: Some(from),
+            ordered: start.ordered,
+            follow: start.follow,
+            packed_results: false,
+        };
+        let stream = Lasting::open(client, ask).await?;
+        Ok(Self { stream, deadline: None, token: None, end: None })
     }
 
     /// Ends with [`Error::Deadline`] at that time. The batch goes on; later the results do so from [`Results::token`].
@@ -134,51 +131,16 @@ impl Results {
             if self.end.is_some() {
                 return Ok(None);
             }
-            let Some(opened) = &mut self.stream else {
-                self.reopen().await?;
-                continue;
-            };
-            let message = match opened.message().await {
-                Ok(message) => message.ok_or(Error::Cut)?,
-                Err(error) => {
-                    let route = opened.route.clone();
-                    self.stream = None;
-                    self.client.failed(&mut self.patience, error, &route).await?;
-                    continue;
-                }
-            };
-            self.patience.succeeded();
+            let message = self.stream.message().await?;
             self.end = message.batch;
             if !message.resume_token.is_empty() {
+                self.stream.ask.start = Some(From::ResumeToken(message.resume_token.clone()));
                 self.token = Some(message.resume_token);
             }
             if let Some(results) = message.results {
                 return Run::of(results).map(Some);
             }
         }
-    }
-
-    /// Opens the stream where it stands; waits if that fails in a way that may pass.
-    async fn reopen(&mut self) -> Result<(), Error> {
-        use v1::stream_results_request::Start as From;
-        let token = self.token.clone().map(Position::Token);
-        let from = match token.unwrap_or_else(|| self.start.position.clone()) {
-            Position::Index(index) => From::StartIndex(i64::try_from(index).unwrap_or(i64::MAX)),
-            Position::Token(token) => From::ResumeToken(token),
-        };
-        let message = v1::StreamResultsRequest {
-            name: self.name.clone(),
-            start: Some(from),
-            ordered: self.start.ordered,
-            follow: self.start.follow,
-            packed_results: false,
-        };
-        let (route, place) = self.client.stream_route();
-        match self.client.open_results(message, &route).await {
-            Ok(stream) => self.stream = Some(Opened { stream, route, _place: place }),
-            Err(error) => self.client.failed(&mut self.patience, error, &route).await?,
-        }
-        Ok(())
     }
 
     /// What to give to [`Position::Token`] for everything after the runs that came so far: keep it together with them. `None` before the first.

@@ -44,7 +44,8 @@ impl Client {
     where
         I: IntoIterator<Item: AsRef<str> + Send, IntoIter: Send + 'static>,
     {
-        self.submit_stream(tokio_stream::iter(puzzles), options).await
+        // Not that of tokio, which pauses after every 32 items.
+        self.submit_stream(futures_util::stream::iter(puzzles), options).await
     }
 
     /// The same for puzzles that come from elsewhere, in their own time: those that are there are sent at once.
@@ -55,13 +56,21 @@ impl Client {
     where
         S: Stream<Item: AsRef<str> + Send> + Send + 'static,
     {
-        let deadline = options.deadline.and_then(|deadline| Instant::now().checked_add(deadline));
-        let name = self.create_batch(options.batch).await?.name;
-        let start = Start { ordered: options.ordered, ..Start::ordered(0) };
-        let mut results = self.results(&name, start).await?;
-        if let Some(deadline) = deadline {
-            results = results.until(deadline);
-        }
+        let Submit { batch, ordered, deadline } = options;
+        let deadline = deadline.and_then(|deadline| Instant::now().checked_add(deadline));
+        let opening = async {
+            let name = self.create_batch(batch).await?.name;
+            let results = self.results(&name, Start { ordered, ..Start::ordered(0) }).await?;
+            Ok::<_, Error>((name, results))
+        };
+        let (name, results) = match deadline {
+            None => opening.await?,
+            Some(then) => {
+                let opened = tokio::time::timeout_at(then.into(), opening).await;
+                let (name, results) = opened.map_err(|_| Error::Deadline)??;
+                (name, results.until(then))
+            }
+        };
         let mut sending = JoinSet::new();
         sending.spawn(send(self.clone(), name.clone(), puzzles));
         Ok(Submission { name, results, sending })
@@ -77,12 +86,24 @@ async fn send<S: Stream<Item: AsRef<str> + Send>>(
     let mut appender = client.appender(&name, 0);
     // As many as are there, without waiting for more.
     let mut runs = pin!(puzzles.ready_chunks(MESSAGE_PUZZLES));
-    while let Some(run) = runs.next().await {
-        let mut grids = Grids::with_capacity(run.len());
-        for puzzle in &run {
-            grids.push(puzzle.as_ref());
+    let mut is_read = false;
+    while !is_read || appender.is_busy() {
+        tokio::select! {
+            // What is refused is told at once, also while nothing more comes.
+            settled = appender.settled(), if appender.is_busy() => settled?,
+            // Tokio's channels pretend that nothing is there after 128 items, for others to have their turn: messages would be no longer than that.
+            run = tokio::task::unconstrained(runs.next()), if !is_read => match run {
+                Some(run) => {
+                    let mut grids = Grids::with_capacity(run.len());
+                    for puzzle in &run {
+                        grids.push(puzzle.as_ref());
+                    }
+                    drop(run);
+                    appender.push(grids).await?;
+                }
+                None => is_read = true,
+            },
         }
-        appender.push(grids).await?;
     }
     let count = appender.finish().await?;
     client.seal(&name, Some(count)).await?;

@@ -47,7 +47,8 @@ class Retries:
         broken = (grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL, grpc.StatusCode.CANCELLED)
         # Without the service's reason these three are the transport's: a connection that broke.
         full = error is not None and reason(error) in FULL
-        if error and not full and error.code() != grpc.StatusCode.UNAVAILABLE and (error.code() not in broken or reason(error)):
+        passing = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED)
+        if error and not full and error.code() not in passing and (error.code() not in broken or reason(error)):
             raise error
         failure = describe(error) if error else "the stream of results was cut"
         if self.failures == len(PAUSES):

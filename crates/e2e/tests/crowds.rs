@@ -186,3 +186,37 @@ async fn a_thousand_streams_of_every_kind_that_wait_take_little_memory_and_other
     assert_small(&service, before, "a thousand streams of every kind");
     drop(watchers);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_solve_calls_that_write_and_do_not_read_take_little_memory_and_are_all_answered() {
+    const CONNECTIONS: usize = 40;
+    const CALLS: usize = 25;
+    const PUZZLES: usize = 20;
+    let service = Service::start(2, &[]);
+    let before = warm(&service).await;
+    let grids: proto::Grids = puzzles(PUZZLES).into();
+    let mut kept = Vec::new();
+    for _ in 0..CONNECTIONS {
+        let channel = Channel::from_shared(service.url.clone()).unwrap().connect().await.unwrap();
+        for _ in 0..CALLS {
+            let chunk = v1::PuzzleChunk { grids: grids.clone(), ..v1::PuzzleChunk::default() };
+            let request = v1::SolveRequest { request: Some(v1::solve_request::Request::Chunk(chunk)) };
+            let mut solver = SolverServiceClient::new(channel.clone());
+            kept.push(solver.solve(tokio_stream::once(request)).await.unwrap().into_inner());
+        }
+    }
+    let times = unary_calls(&service.url, 200).await;
+    eprintln!("unary calls beside solve calls: {times:?}");
+    let ended = "select count(*) from batch where state = 3";
+    e2e::eventually("all are solved", || (service.database.value(ended) == "1001").then_some(()));
+    assert_small(&service, before, "a thousand unread solve calls");
+    for mut answers in kept {
+        let mut seen = 0;
+        while let Some(message) = answers.message().await.unwrap() {
+            if let Some(v1::solve_response::Response::Results(results)) = message.response {
+                seen += results.outcomes.len();
+            }
+        }
+        assert_eq!(seen, PUZZLES);
+    }
+}

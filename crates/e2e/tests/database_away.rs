@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use client::{Client, NewBatch, Start};
+use client::{Client, NewBatch, Retry, Start};
 use e2e::{
     Database, ENDLESS, ENDLESS_LIMIT, Process, SEED, Service, eventually, limit_for, run, with_long_searches,
 };
@@ -101,7 +101,7 @@ async fn while_the_database_can_only_be_read_everyone_is_told_and_then_all_goes_
     let quiet = run(&["solve", "-", "--output", "jsonl", "--placement-limit", &limit], &[], &text).stdout;
     let grids: Vec<String> = text.lines().map(str::to_owned).collect();
     let (first, rest) = grids.split_at(PUZZLES / 2);
-    let client = Client::connect(&service.url).await.unwrap();
+    let client = Client::connect(&service.url).await.unwrap().with_retry(Retry::never());
     let new = NewBatch {
         id: "failed-over".to_owned(),
         placement_limit: Some(limit.parse().unwrap()),

@@ -49,7 +49,7 @@ async fn a_deadline_ends_a_stream_and_not_its_batch_and_the_next_stream_brings_t
     let (mut seen, mut token, mut deadlines, mut worker) = (BTreeSet::new(), String::new(), 0, None);
     let batch = 'end: loop {
         let mut stream =
-            batches.stream_results(within(300, follow(&name, &token))).await.unwrap().into_inner();
+            batches.stream_results(within(2_000, follow(&name, &token))).await.unwrap().into_inner();
         loop {
             match stream.message().await {
                 Ok(message) => {
@@ -88,13 +88,13 @@ async fn watches_and_solve_calls_end_with_their_deadline_too() {
     let client = Client::connect(&service.url).await.unwrap();
     let name = client.create_batch(NewBatch::default()).await.unwrap().name;
     let watch = v1::WatchBatchRequest { name, min_interval: None };
-    let mut watched = batches(&service).await.watch_batch(within(200, watch)).await.unwrap().into_inner();
+    let mut watched = batches(&service).await.watch_batch(within(2_000, watch)).await.unwrap().into_inner();
     assert!(watched.message().await.unwrap().is_some());
     assert_deadline(&watched.message().await.unwrap_err());
 
     let mut solver = SolverServiceClient::connect(service.url.clone()).await.unwrap();
     let (sender, receiver) = mpsc::channel(1);
-    let mut answers = solver.solve(within(300, ReceiverStream::new(receiver))).await.unwrap().into_inner();
+    let mut answers = solver.solve(within(3_000, ReceiverStream::new(receiver))).await.unwrap().into_inner();
     let chunk = v1::PuzzleChunk { grids: vec![SEED; 10].into(), ..v1::PuzzleChunk::default() };
     let request = Some(v1::solve_request::Request::Chunk(chunk));
     sender.send(v1::SolveRequest { request }).await.unwrap();
@@ -117,7 +117,7 @@ async fn a_unary_call_that_the_database_holds_up_ends_in_time_and_its_work_is_do
     let held = service.database.locked("payload", "access exclusive");
     let chunk = v1::PuzzleChunk { grids: vec![SEED; 7].into(), ..v1::PuzzleChunk::default() };
     let append = v1::AppendPuzzlesRequest { name: name.clone(), offset: Some(0), chunk: Some(chunk) };
-    let status = batches.append_puzzles(within(300, append.clone())).await.unwrap_err();
+    let status = batches.append_puzzles(within(600, append.clone())).await.unwrap_err();
     assert_deadline(&status);
     drop(held);
     // Whoever asks again finds it stored, or stores it: once.

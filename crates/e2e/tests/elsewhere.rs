@@ -205,8 +205,25 @@ async fn puzzles_of_a_stream_are_sent_as_they_come_and_answered_one_by_one() {
     drop(sender);
     assert!(results.next().await.is_none());
 
-    // What cannot be sent is told where results are awaited.
-    let mut refused = client.submit(["1".repeat(5_000_001)], options).await.unwrap();
+    // Many that are there go in messages as long as may be.
+    let lasting = client.submit(vec![SEED; 10_000], Submit::default()).await.unwrap();
+    let name = lasting.name().to_owned();
+    let sealed = async {
+        let mut watch = client.watch(&name, None).await.unwrap();
+        while watch.next().await.unwrap().is_some_and(|batch| batch.state() == v1::batch::State::Open) {}
+    };
+    sealed.await;
+    let chunks = format!(
+        "select count(distinct lo) from payload where batch_id = (select id from batch where name = '{}')",
+        name.trim_start_matches("batches/")
+    );
+    let chunks: u32 = service.database.value(&chunks).parse().unwrap();
+    assert!(chunks < 200, "in messages of 32 it would be 313 chunks: {chunks}");
+    drop(lasting);
+
+    // What cannot be sent is told where results are awaited, also while the puzzles go on coming.
+    let puzzles = tokio_stream::once("1".repeat(5_000_001)).chain(tokio_stream::pending());
+    let mut refused = client.submit_stream(puzzles, options).await.unwrap();
     let error = refused.next().await.unwrap_err();
     assert!(matches!(&error, Error::Status(_)) && !error.is_transient(), "{error:?}");
 }

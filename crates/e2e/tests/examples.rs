@@ -18,8 +18,11 @@ use nix::sys::signal::Signal;
 fn example(name: &str) -> Command {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
+        // As this test is built, for they are looked for beside it.
+        let profile: &[&str] = if cfg!(debug_assertions) { &[] } else { &["--release"] };
         let built = Command::new(env!("CARGO"))
             .args(["build", "--quiet", "-p", "client", "--examples"])
+            .args(profile)
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .status()
             .unwrap();

@@ -8,8 +8,8 @@ use e2e::{ENDLESS, ENDLESS_LIMIT, PATIENCE, Process, SEED, Service, eventually, 
 
 /// Heartbeats come three times a lease of so many seconds: every 10 s by default.
 const SHORT_LEASE: [&str; 2] = ["--lease", "1"];
-/// In which a worker is free again when what it searches is cancelled.
-const FREE_MAX: Duration = Duration::from_secs(1);
+/// In which a worker is free again when what it searches is cancelled: far less than the search, and more than a busy machine needs.
+const FREE_MAX: Duration = Duration::from_secs(3);
 
 /// A sealed batch of these puzzles, with its watch.
 async fn watched(service: &Service, id: &str, limit: u64, puzzles: &[&str]) -> (Client, String, Watch) {
@@ -38,9 +38,10 @@ async fn a_long_count_shows_how_far_it_is_and_a_cancel_frees_its_worker_and_leav
         let (state, progress) = next(&mut watch).await.unwrap();
         assert_eq!(state, State::Sealed, "it takes minutes");
         let shown = progress.running_placement_count;
-        assert!(last <= shown && shown < i64::try_from(ENDLESS_LIMIT).unwrap(), "{shown} after {last}");
+        assert!((0..i64::try_from(ENDLESS_LIMIT).unwrap()).contains(&shown), "{shown} after {last}");
         assert!([0, 4_208].contains(&progress.placement_count), "what is running is not among what is done");
-        steps += u32::from(shown > last);
+        // A slice that ends with the puzzles before it is counted anew from where it was cut.
+        steps = if shown < last { 0 } else { steps + u32::from(shown > last) };
         last = shown;
     }
     watching.line("1/2 puzzles, sealed: unique 1, running ");
@@ -48,7 +49,7 @@ async fn a_long_count_shows_how_far_it_is_and_a_cancel_frees_its_worker_and_leav
     assert!(running("text").contains(" placements so far\n"), "{}", running("text"));
     let shown: serde_json::Value = serde_json::from_str(&running("json")).unwrap();
     let shown: i64 = shown["progress"]["runningPlacementCount"].as_str().unwrap().parse().unwrap();
-    assert!(shown >= last, "{shown} after {last}");
+    assert!(shown > 0, "{shown} after {last}");
 
     let begun = Instant::now();
     client.cancel_batch(&batch).await.unwrap();

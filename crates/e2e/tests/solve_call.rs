@@ -211,8 +211,9 @@ async fn messages_that_come_together_are_stored_up_to_the_first_that_is_refused(
             panic!("the batch comes first")
         };
         let refused = loop {
-            if let Err(status) = responses.message().await {
-                break status;
+            match responses.message().await {
+                Ok(message) => assert!(message.is_some(), "it is refused"),
+                Err(status) => break status,
             }
         };
         assert_eq!(refused.code(), tonic::Code::InvalidArgument, "{refused:?}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proto::v1::{self, batch_service_server::BatchService};
 use store::{Batch, BatchState, Created, Progress, Store, TenantId, Waker};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::{Request, Response, Status, metadata::MetadataMap};
 
 use crate::{
@@ -14,6 +14,7 @@ use crate::{
     delivery::{Delivery, Event, Wanted},
     intake::{self, PackedPuzzles},
     intervals::Delivered,
+    limits::TURN_WAIT_MAX,
     line::Lines,
     outlet::{Outgoing, Streams},
     status::Refusal,
@@ -34,8 +35,10 @@ pub(crate) struct Shared {
     pub(crate) lines: Lines,
     pub(crate) bell: Arc<Bell>,
     pub(crate) streams: Streams,
-    /// For what streams do in the database.
-    pub(crate) turns: Arc<Semaphore>,
+    /// For what streams read in the database,
+    pub(crate) reads: Arc<Semaphore>,
+    /// and for what Solve calls write.
+    pub(crate) writes: Arc<Semaphore>,
     pub(crate) placement_limit_max: u64,
 }
 
@@ -78,15 +81,33 @@ impl Shared {
         }
     }
 
-    /// Waits for a stream's turn in the database: a thousand streams leave connections for other calls. (`None` if turns were closed, which nobody does.)
-    pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
-        self.turns.acquire().await.ok()
+    /// Waits for a stream's turn to read in the database: a thousand streams leave connections for other calls.
+    pub(crate) async fn turn(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        turn(&self.reads).await
     }
 
     /// Does something in the database in a stream's turn.
-    pub(crate) async fn in_turn<T>(&self, work: impl Future<Output = T>) -> T {
-        let _turn = self.turn().await;
-        work.await
+    pub(crate) async fn in_turn<T, E: Into<Refusal>>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, Refusal> {
+        let _turn = self.turn().await?;
+        work.await.map_err(Into::into)
+    }
+
+    /// Writes for a Solve call, in its turn and shielded. Reading does not wait for writing: what is written may be held up by a lock.
+    pub(crate) async fn written<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let turn = turn(&self.writes).await?;
+        let work = async move {
+            let done = work.await;
+            // Not before: the work goes on although its call was cut.
+            drop(turn);
+            done
+        };
+        self.shielded(Deadline::default(), work).await
     }
 
     async fn create(
@@ -217,6 +238,12 @@ impl Shared {
         });
         Ok(outgoing)
     }
+}
+
+async fn turn(turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {
+    let turn = tokio::time::timeout(TURN_WAIT_MAX, Arc::clone(turns).acquire_owned()).await;
+    // The other error means that turns were closed, which nobody does.
+    turn.ok().and_then(Result::ok).ok_or(Refusal::Crowded)
 }
 
 fn stream_message(event: Event) -> v1::StreamResultsResponse {

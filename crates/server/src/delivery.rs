@@ -72,17 +72,21 @@ impl<M> Delivery<'_, M> {
         loop {
             self.wakes.arm();
             // The state is read before the results: ended means that all of them are there to be read.
-            let current = self.shared.in_turn(self.shared.store.current(self.batch.key)).await;
-            self.batch = current.map_err(|error| self.refusal(error))?;
+            let current = async {
+                self.shared.store.current(self.batch.key).await.map_err(|error| self.refusal(error))
+            };
+            self.batch = self.shared.in_turn(current).await?;
             let sent = self.send_new(&owner).await?;
             if sent.any {
                 last_sent = Instant::now();
                 poll = POLL_FLOWING;
             }
             if !sent.is_stale && (self.batch.state.is_final() || !self.wanted.follow) {
-                let progress = self.shared.store.batch_progress(self.batch.key);
-                let found = self.shared.in_turn(progress).await;
-                let (batch, progress) = found.map_err(|error| self.refusal(error))?;
+                let progress = async {
+                    let found = self.shared.store.batch_progress(self.batch.key).await;
+                    found.map_err(|error| self.refusal(error))
+                };
+                let (batch, progress) = self.shared.in_turn(progress).await?;
                 let token = tokens::resume(&owner, &self.wanted.delivered);
                 return self.send(Event::Batch(wire::batch(batch, progress), token)).await;
             }
@@ -152,9 +156,11 @@ impl<M> Delivery<'_, M> {
         ahead: &mut ReadAhead,
     ) -> Result<bool, Refusal> {
         // The turn comes first: whoever has it sees what those before it have made.
-        let turn = self.shared.turn().await;
-        let is_short = self.shared.streams.memory.is_short();
-        let hi = if is_short { hi.min(lo + SMALL_MESSAGE_PUZZLES) } else { hi };
+        let turn = self.shared.turn().await?;
+        let is_short = self.outlet.is_short();
+        let cut = if is_short { hi.min(lo + SMALL_MESSAGE_PUZZLES) } else { hi };
+        // A part may be one range more than the whole, which joins what comes after it: more than a token can name.
+        let hi = if self.wanted.delivered.has_room(lo, cut, RESUME_RANGES_MAX) { cut } else { hi };
         let extent = if is_short { Extent::Within(lo, hi) } else { Extent::Ahead };
         let results = self.results(ranges, lo, hi, extent, ahead).await?;
         if is_short {

@@ -75,14 +75,22 @@ pub(crate) const WATCH_INTERVALS: std::ops::RangeInclusive<Duration> =
 pub(crate) const DROPPED_MAX: usize = 10_000;
 /// Messages made ahead for one slow reader.
 pub(crate) const MESSAGES_AHEAD_MAX: usize = 2;
-/// Bytes of answers under way over all streams from which on each stream makes small messages, one at a time.
-pub(crate) const UNREAD_BYTES_MAX: usize = 4 << 20;
+/// Bytes of answers under way over all streams from which on a stream makes small messages, one at a time, unless its reader has shown that it reads,
+pub(crate) const UNREAD_BYTES_SOFT_MAX: usize = 4 << 20;
+/// and from which on every stream does.
+pub(crate) const UNREAD_BYTES_MAX: usize = 24 << 20;
+/// Bytes after which a reader has shown that it reads: more than clients take in without.
+pub(crate) const READ_BYTES_MIN: u64 = 8 << 20;
 /// Puzzles in such a message: 7 KB, which fit the 8 KiB that a stream's encoder begins with.
 pub(crate) const SMALL_MESSAGE_PUZZLES: u64 = 80;
 /// Bytes of a puzzle in a message of results, about: its solution, outcome and placements.
 pub(crate) const RESULT_BYTES: usize = 90;
-/// Statements that streams and Solve calls run at a time, of the 16 connections of a server: unary calls of other clients find the rest.
-pub(crate) const STREAM_STATEMENTS_MAX: usize = 10;
+/// Statements that streams run at a time to read, of the 16 connections of a server,
+pub(crate) const STREAM_READS_MAX: usize = 4;
+/// and that Solve calls run to write: unary calls of other clients find the rest.
+pub(crate) const STREAM_WRITES_MAX: usize = 6;
+/// A stream waits for its turn at the most so long: then the database is as good as away.
+pub(crate) const TURN_WAIT_MAX: Duration = Duration::from_secs(10);
 /// A call ends before its client's deadline by this part of it,
 pub(crate) const DEADLINE_LEAD_SHARE: u32 = 20;
 /// but not by more than this.

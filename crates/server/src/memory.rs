@@ -21,7 +21,10 @@ use tonic::{
     server::NamedService,
 };
 
-use crate::{limits::UNREAD_BYTES_MAX, status::of_transport};
+use crate::{
+    limits::{READ_BYTES_MIN, UNREAD_BYTES_MAX, UNREAD_BYTES_SOFT_MAX},
+    status::of_transport,
+};
 
 /// Bytes under way over all streams; cheap to clone.
 #[derive(Clone, Default, Debug)]
@@ -34,9 +37,11 @@ impl Memory {
         Held { memory: self.clone(), bytes }
     }
 
-    /// Whether messages are to be small, and made one at a time.
-    pub(crate) fn is_short(&self) -> bool {
-        self.0.load(Relaxed) >= UNREAD_BYTES_MAX
+    /// Whether the messages of a stream that has brought so many bytes are to be small, and made one at a time. Streams that nobody reads come to a stand before they have
+    /// brought much; others are not slowed down by them.
+    pub(crate) fn is_short(&self, brought: u64) -> bool {
+        let held = self.0.load(Relaxed);
+        held >= UNREAD_BYTES_MAX || (held >= UNREAD_BYTES_SOFT_MAX && brought < READ_BYTES_MIN)
     }
 }
 
@@ -116,7 +121,8 @@ where
                 // An error means that it cannot be written better than it is.
                 of_transport(refused).add_header(answer.headers_mut()).ok();
             }
-            let metered = |body| Body::new(MeteredBody { body, memory, unwritten: Arc::default() });
+            let metered =
+                |body| Body::new(MeteredBody { body, memory, unwritten: Arc::default(), brought: 0 });
             Ok(answer.map(metered))
         })
     }
@@ -126,13 +132,15 @@ struct MeteredBody {
     body: Body,
     memory: Memory,
     unwritten: Arc<Unwritten>,
+    /// Bytes so far.
+    brought: u64,
 }
 
 impl MeteredBody {
     /// Whether the transport is to write what it has first. Then it is woken when it has.
     fn is_to_wait(&self, context: &Context<'_>) -> bool {
         let is_behind = || self.unwritten.bytes.load(SeqCst) > 0;
-        if !is_behind() || !self.memory.is_short() {
+        if !is_behind() || !self.memory.is_short(self.brought) {
             return false;
         }
         self.unwritten.waker.register(context.waker());
@@ -155,6 +163,7 @@ impl HttpBody for MeteredBody {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         polled.map_ok(|frame| {
             frame.map_data(|frame| {
+                self.brought += frame.len() as u64;
                 let (held, unwritten) = (self.memory.hold(frame.len()), Arc::clone(&self.unwritten));
                 unwritten.bytes.fetch_add(frame.len(), SeqCst);
                 Bytes::from_owner(MeteredFrame { frame, _held: held, unwritten })
@@ -204,8 +213,12 @@ mod tests {
     #[test]
     fn a_stream_goes_on_while_there_is_memory_and_otherwise_frame_by_frame() {
         let memory = Memory::default();
-        let mut body =
-            MeteredBody { body: Body::new(Endless), memory: memory.clone(), unwritten: Arc::default() };
+        let mut body = MeteredBody {
+            body: Body::new(Endless),
+            memory: memory.clone(),
+            unwritten: Arc::default(),
+            brought: 0,
+        };
         let woken = Arc::new(Woken::default());
         let waker = Arc::clone(&woken).into();
         let mut context = Context::from_waker(&waker);
@@ -217,8 +230,8 @@ mod tests {
         let second = next(&mut body).expect("there is memory");
         assert_eq!(memory.0.load(Relaxed), 2);
 
-        let others = memory.hold(UNREAD_BYTES_MAX);
-        assert!(memory.is_short());
+        let others = memory.hold(UNREAD_BYTES_SOFT_MAX);
+        assert!(memory.is_short(0) && !memory.is_short(READ_BYTES_MIN));
         assert!(next(&mut body).is_none(), "two frames are unwritten");
         drop(first);
         assert!(!woken.0.load(SeqCst) && next(&mut body).is_none(), "one frame is unwritten");

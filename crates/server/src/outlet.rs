@@ -7,7 +7,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
     time::Duration,
@@ -52,7 +52,7 @@ impl Streams {
             open: Arc::clone(&self.open),
             is_over: false,
         };
-        (Outlet { sender, over, demand, memory: self.memory.clone() }, outgoing)
+        (Outlet { sender, over, demand, memory: self.memory.clone(), brought: AtomicU64::new(0) }, outgoing)
     }
 }
 
@@ -104,32 +104,41 @@ pub(crate) struct Outlet<M> {
     over: Over,
     demand: Arc<Notify>,
     memory: Memory,
+    /// Bytes so far.
+    brought: AtomicU64,
 }
 
 /// Leave to send one message.
 pub(crate) struct Room<'a, M> {
     permit: mpsc::Permit<'a, Parcel<M>>,
     memory: &'a Memory,
+    brought: &'a AtomicU64,
 }
 
 impl<M> Room<'_, M> {
     /// Sends a message that takes about so many bytes.
     pub(crate) fn send(self, message: M, bytes: usize) {
+        self.brought.fetch_add(bytes as u64, Ordering::Relaxed);
         self.permit.send(Parcel { message: Box::new(Ok(message)), _held: Some(self.memory.hold(bytes)) });
     }
 }
 
 impl<M> Outlet<M> {
+    /// Whether its messages are to be small.
+    pub(crate) fn is_short(&self) -> bool {
+        self.memory.is_short(self.brought.load(Ordering::Relaxed))
+    }
+
     /// Waits until a message may be made: while the reader is behind, and where memory is short until the transport has nothing left of the one before.
     pub(crate) async fn room(&self) -> Result<Room<'_, M>, Cut> {
-        if self.memory.is_short() {
+        if self.is_short() {
             self.hold(self.demand.notified()).await?;
         }
         let permit = tokio::select! {
             permit = self.sender.reserve() => permit.map_err(|_| Cut::Gone)?,
             refusal = self.over.clone().comes() => return Err(Cut::Refused(refusal)),
         };
-        Ok(Room { permit, memory: &self.memory })
+        Ok(Room { permit, memory: &self.memory, brought: &self.brought })
     }
 
     /// Sends one small message; waits while the reader is behind.

@@ -15,7 +15,7 @@ use crate::{
     drain::Drain,
     limits::{
         CONNECTION_WINDOW, DECODED_BYTES_MAX, FRAME_BYTES_MAX, KEEPALIVE_TIMEOUT_SHARE, PARTITIONS_INTERVAL,
-        STREAM_STATEMENTS_MAX, STREAM_WINDOW, STREAMS_MAX,
+        STREAM_READS_MAX, STREAM_WINDOW, STREAM_WRITES_MAX, STREAMS_MAX,
     },
     line::Lines,
     memory::MeterDownload,
@@ -68,7 +68,8 @@ pub async fn serve(
         lines: Lines::default(),
         bell: Arc::new(Bell::default()),
         streams: Streams::new(drain.clone()),
-        turns: Arc::new(Semaphore::new(STREAM_STATEMENTS_MAX)),
+        reads: Arc::new(Semaphore::new(STREAM_READS_MAX)),
+        writes: Arc::new(Semaphore::new(STREAM_WRITES_MAX)),
         placement_limit_max: config.placement_limit_max,
         store: store.clone(),
     };

@@ -77,8 +77,12 @@ async fn run(
         None => (v1::SolveConfig::default(), None),
     };
     let new = wire::solve_batch(config.options, shared.placement_limit_max)?;
-    let tenant = shared.tenants.creating(&shared.store, metadata).await?;
-    let Created::New(batch) = shared.store.create_batch(tenant, &new).await? else {
+    let (creating, metadata, batch) = (shared.clone(), metadata.clone(), new.clone());
+    let create = async move {
+        let tenant = creating.tenants.creating(&creating.store, &metadata).await?;
+        Ok((tenant, creating.store.create_batch(tenant, &batch).await?))
+    };
+    let (tenant, Created::New(batch)) = shared.written(create).await? else {
         // A fresh random id is never taken.
         return Err(Refusal::BatchExists { name: wire::batch_name(&new.name) }.into());
     };
@@ -119,6 +123,8 @@ async fn take_in(
         match next? {
             Some(Asked::Chunk(chunk)) => {
                 let mut puzzles = PackedPuzzles::of(&chunk)?;
+                // It may wait for its turn behind a thousand others.
+                drop(chunk);
                 let after = join(shared, tenant, &mut puzzles, &mut incoming, outlet);
                 offset = append(shared, tenant, id, offset, &Arc::new(puzzles), outlet).await?;
                 next = match after {
@@ -133,7 +139,7 @@ async fn take_in(
             None => {
                 let (sealing, name) = (shared.clone(), id.to_owned());
                 let seal = async move { sealing.seal_batch(tenant, &name, Some(offset)).await };
-                shared.shielded(Deadline::default(), seal).await?;
+                shared.written(seal).await?;
                 return Ok(());
             }
         }
@@ -180,7 +186,7 @@ async fn append(
             intake::append(&appending, line, tenant, &name, Some(offset), &puzzles).await
         };
         // Its deadline is the call's, which ends the waits for this one: an append that is under way then is stored.
-        match shared.in_turn(shared.shielded(Deadline::default(), append)).await {
+        match shared.written(append).await {
             Ok(appended) => return Ok(appended.next_offset),
             Err(Refusal::Full(_)) => outlet.hold(shared.admission.room(tenant)).await?,
             Err(refusal) => return Err(refusal.into()),

@@ -56,6 +56,8 @@ pub(crate) enum Refusal {
     Stopping,
     /// The client's deadline.
     DeadlineExceeded,
+    /// Other streams have the database, and it does not answer them in time.
+    Crowded,
     /// From the database.
     Store(store::Error),
     /// Stored bytes cannot be read.
@@ -133,6 +135,11 @@ impl From<Refusal> for Status {
                 Code::DeadlineExceeded,
                 "the call's deadline has come; its batch stays: repeat the call, or go on from the last resume token".to_owned(),
                 reason("DEADLINE_EXCEEDED", &[]),
+            ),
+            Refusal::Crowded => retry(
+                Code::Unavailable,
+                "the database does not answer in time just now; try again",
+                "DATABASE_UNAVAILABLE",
             ),
             Refusal::Store(error) => database(&error),
             Refusal::Damaged(error) => {
