@@ -81,7 +81,7 @@ macro_rules! retried {
 pub struct Client {
     servers: Arc<Servers>,
     tenant: Option<MetadataValue<Ascii>>,
-    pub(crate) retry: Retry,
+    retry: Retry,
     call_timeout: Duration,
     waits: Listener,
 }

@@ -208,10 +208,10 @@ impl Shared {
     async fn stream(
         &self,
         metadata: &MetadataMap,
-        deadline: Deadline,
         request: v1::StreamResultsRequest,
     ) -> Result<Outgoing<v1::StreamResultsResponse>, Refusal> {
         use v1::stream_results_request::Start;
+        let deadline = Deadline::of(metadata);
         let id = wire::batch_id(&request.name)?;
         let tenant = self.owner(metadata, &request.name).await?;
         let batch = self.batch(tenant, id).await?;
@@ -255,20 +255,15 @@ fn stream_message(event: Event) -> v1::StreamResultsResponse {
     v1::StreamResultsResponse { results, resume_token, batch }
 }
 
-/// Runs one call shielded, with its metadata; one that streams gets its deadline too.
+/// Runs one call shielded, with its metadata.
 macro_rules! call {
-    ($shared:expr, $request:expr, $method:ident $(, $streams:ident)?) => {{
+    ($shared:expr, $request:expr, $method:ident) => {{
         let shared = $shared.clone();
         let (metadata, _, message) = $request.into_parts();
         let deadline = Deadline::of(&metadata);
-        let work = async move { shared.$method(&metadata, $($streams(deadline),)? message).await };
+        let work = async move { shared.$method(&metadata, message).await };
         Ok(Response::new($shared.shielded(deadline, work).await?))
     }};
-}
-
-/// Says of a call that it streams.
-fn streams(deadline: Deadline) -> Deadline {
-    deadline
 }
 
 #[tonic::async_trait]
@@ -305,7 +300,7 @@ impl BatchService for Batches {
         &self,
         request: Request<v1::StreamResultsRequest>,
     ) -> Result<Response<Self::StreamResultsStream>, Status> {
-        call!(self.0, request, stream, streams)
+        call!(self.0, request, stream)
     }
 
     async fn list_batches(
@@ -319,7 +314,7 @@ impl BatchService for Batches {
         &self,
         request: Request<v1::WatchBatchRequest>,
     ) -> Result<Response<Self::WatchBatchStream>, Status> {
-        call!(self.0, request, watch, streams)
+        call!(self.0, request, watch)
     }
 
     async fn cancel_batch(

@@ -134,10 +134,7 @@ impl<M> Outlet<M> {
         if self.is_short() {
             self.hold(self.demand.notified()).await?;
         }
-        let permit = tokio::select! {
-            permit = self.sender.reserve() => permit.map_err(|_| Cut::Gone)?,
-            refusal = self.over.clone().comes() => return Err(Cut::Refused(refusal)),
-        };
+        let permit = self.hold(self.sender.reserve()).await?.map_err(|_| Cut::Gone)?;
         Ok(Room { permit, memory: &self.memory, brought: &self.brought })
     }
 
@@ -166,7 +163,7 @@ impl<M> Outlet<M> {
     }
 
     /// Resolves when the stream is cut.
-    pub(crate) async fn cut(&self) -> Cut {
+    async fn cut(&self) -> Cut {
         tokio::select! {
             () = self.sender.closed() => Cut::Gone,
             refusal = self.over.clone().comes() => Cut::Refused(refusal),

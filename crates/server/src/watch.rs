@@ -18,9 +18,9 @@ impl Shared {
     pub(crate) async fn watch(
         &self,
         metadata: &MetadataMap,
-        deadline: Deadline,
         request: v1::WatchBatchRequest,
     ) -> Result<Outgoing<v1::WatchBatchResponse>, Refusal> {
+        let deadline = Deadline::of(metadata);
         let id = wire::batch_id(&request.name)?;
         let interval = wire::watch_interval(request.min_interval)?;
         let tenant = self.owner(metadata, &request.name).await?;
