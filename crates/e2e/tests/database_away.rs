@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use client::{Client, NewBatch, Retry, Start};
 use e2e::{
-    Database, ENDLESS, ENDLESS_LIMIT, Process, SEED, Service, eventually, limit_for, run, with_long_searches,
+    Database, ENDLESS, ENDLESS_LIMIT, PATIENCE, Process, SEED, Service, eventually, limit_for, run,
+    with_long_searches,
 };
 use nix::sys::signal::Signal;
 
@@ -181,12 +182,12 @@ fn a_listener_whose_session_is_ended_listens_again_and_work_starts_at_once() {
     assert_eq!(ended, "1");
     worker.logged("the listening connection was lost; listening again");
     eventually("it listens again", || (service.database.value(&count) == "1").then_some(()));
-    // A deaf worker looks once a second: ten times one after the other would take it ten.
+    // A deaf worker looks once a second: thirty times one after the other would take it thirty.
     let begun = Instant::now();
-    for _ in 0..10 {
+    for _ in 0..30 {
         assert_eq!(service.run(&["submit", "-"], SEED).code, Some(0));
     }
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -201,15 +202,23 @@ async fn no_session_waits_in_a_transaction_while_something_is_solved_or_nobody_r
     paused.next().await.unwrap().unwrap();
     let running = "select count(*) from job where owner is not null and hi - lo = 1";
     eventually("the long one is running", || (service.database.value(running) == "1").then_some(()));
-    let idle = "select count(*) from pg_stat_activity where datname = current_database()
-        and state like 'idle in transaction%' and now() - state_change > '1 s'";
-    let open = "select count(*) from pg_stat_activity where datname = current_database()
-        and xact_start < now() - interval '1 s' and application_name like 'sudoku-batch%'";
+    // One that is held while the search goes on, or until the reader goes on, does not end: neither does. How long
+    // others take is the machine's affair.
+    let older = |now: &str| {
+        let open = "select pid, state, query from pg_stat_activity where datname = current_database()";
+        format!("{open} and application_name like 'sudoku-batch%' and xact_start < '{now}'")
+    };
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(3) {
-        assert_eq!(service.database.value(idle), "0");
-        assert_eq!(service.database.value(open), "0", "nor does any transaction last");
+        let now = service.database.value("select clock_timestamp()");
+        let begun = Instant::now();
+        eventually("what was open then has ended", || {
+            let open = service.database.query(&older(&now));
+            assert!(open.is_empty() || begun.elapsed() < PATIENCE / 2, "since before {now}: {open:#?}");
+            open.is_empty().then_some(())
+        });
     }
+    assert_eq!(service.database.value(running), "1", "it still is, or this shows nothing");
     drop(paused);
 }
 

@@ -10,6 +10,9 @@ use proto::v1::batch_service_client::BatchServiceClient;
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
+/// In which a search that would take minutes is stopped: far less than it, and far more than a busy machine needs.
+const STOPPED_MAX: Duration = Duration::from_secs(20);
+
 async fn client(service: &Service) -> Client {
     Client::connect(&service.url).await.unwrap()
 }
@@ -47,7 +50,7 @@ async fn a_cancel_says_what_is_done_what_is_being_stopped_and_what_is_dropped_an
         outcomes.extend(run.into_iter().map(|result| result.outcome));
     }
     // The searches would take minutes.
-    assert!(begun.elapsed() < Duration::from_secs(3), "both workers are free: {:?}", begun.elapsed());
+    assert!(begun.elapsed() < STOPPED_MAX, "both workers are free: {:?}", begun.elapsed());
     let expected = [[v1::Outcome::Unique; 3].as_slice(), &[v1::Outcome::Cancelled; 7]].concat();
     assert_eq!(outcomes, expected, "every index, and nothing new after the last that was running");
     assert_eq!(stream.batch().unwrap().state(), State::Cancelled);
@@ -76,7 +79,7 @@ async fn a_cancel_in_the_middle_of_a_long_search_frees_the_worker_and_leaves_no_
     // What was behind the long one has gone back meanwhile, and some of it may be done.
     assert!(done.stdout.contains(" done, ") && !done.stdout.contains(" 0 being"), "{}", done.stdout);
     eventually("it has ended", || (service.database.value("select state from batch") == "5").then_some(()));
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < STOPPED_MAX, "{:?}", begun.elapsed());
     assert_eq!(service.run(&["submit", "-"], SEED).code, Some(0), "the worker is free");
     let shown = service.run(&["results", "long-search", "--output", "jsonl"], "");
     assert_eq!(shown.code, Some(4), "{}", shown.stderr);

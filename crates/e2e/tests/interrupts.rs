@@ -36,7 +36,7 @@ fn ctrl_c_after_ten_of_a_hundred_results_ends_at_once_and_leads_back_to_all_of_t
     let begun = Instant::now();
     submit.signal(Signal::SIGINT);
     assert_eq!(submit.wait(), 4);
-    assert!(begun.elapsed().as_secs() < 2, "{:?}", begun.elapsed());
+    assert!(begun.elapsed().as_secs() < 8, "{:?}", begun.elapsed());
     submit.logged("the batch ctrl-c is complete and is solved on");
     assert_ne!(service.database.value("select count(*) from job"), "0", "or it shows nothing");
     let all = run(&[&["results", "ctrl-c", "--output", "jsonl"], &server[..]].concat(), &[], "");
@@ -248,7 +248,7 @@ fn nobody_who_reads_anything_keeps_an_interrupted_command() {
     nix::sys::signal::kill(pid, Signal::SIGINT).unwrap();
     let status = eventually("it ends", || child.try_wait().unwrap());
     assert_eq!(status.code(), Some(4));
-    assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < e2e::PATIENCE, "{:?}", begun.elapsed());
     drop(reader);
 }
 
