@@ -20,6 +20,9 @@ const WAIT_MIN: Duration = Duration::from_millis(50);
 /// No wait for a service that is away is longer: it may be back at any moment.
 const AWAY_WAIT_MAX: Duration = Duration::from_secs(2);
 
+/// Of a server that stops, one call may hear the word and another only the break. This long the other waits for the first to be told, before it takes the break for a break.
+const WORD_WAIT: Duration = Duration::from_millis(200);
+
 /// What a client does when a call fails in a way that may pass: the connection breaks, the server stops, its database is away.
 ///
 /// It tries again, at the next server if it knows several, with growing pauses of what the server asks for. A service that is full is waited for without an end.
@@ -28,7 +31,7 @@ const AWAY_WAIT_MAX: Duration = Duration::from_secs(2);
 pub struct Retry {
     /// How long it goes on failing, at the most, before the last error is given to the caller. Zero: at once.
     pub patience: Duration,
-    /// Also when a connection breaks without a word of the server. Otherwise, with one server, that is told at once.
+    /// Also when a connection breaks without a word of the server. Otherwise, with one server that has not told another call either, that is told at once.
     pub when_broken: bool,
 }
 
@@ -123,9 +126,15 @@ impl Patience {
             self.since = None;
             wait(asked, self.failures)
         } else {
-            let is_first = self.since.is_none();
-            let is_told = error.reason().is_some() || servers.len() > 1;
-            if !error.is_transient() || (is_first && !is_told && !retry.when_broken) {
+            if !error.is_transient() {
+                return Err(error);
+            }
+            let has_word = error.reason().is_some();
+            if has_word {
+                servers.has_said(route);
+            }
+            let is_told = has_word || retry.when_broken || servers.len() > 1 || self.since.is_some();
+            if !is_told && !heard_elsewhere(servers, route, retry.patience).await {
                 return Err(error);
             }
             let since = *self.since.get_or_insert_with(Instant::now);
@@ -148,6 +157,14 @@ impl Patience {
         tokio::time::sleep(wait + wait.mul_f64(fastrand::f64() / 2.0)).await;
         Ok(())
     }
+}
+
+/// Whether another call has heard from the server that it is going.
+async fn heard_elsewhere(servers: &Servers, route: &Route, patience: Duration) -> bool {
+    if !patience.is_zero() && !servers.has_said_within(route, patience) {
+        tokio::time::sleep(WORD_WAIT).await;
+    }
+    servers.has_said_within(route, patience)
 }
 
 /// How long to wait after so many waits, without the jitter.

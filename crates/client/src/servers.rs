@@ -2,9 +2,12 @@
 //!
 //! A server takes 32 streams on one connection, and lets the next call wait without a word. So streams are spread: a connection with 24 of them is left to the calls that are short.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use tonic::transport::{Channel, Endpoint};
@@ -27,6 +30,8 @@ struct Server {
     endpoint: Endpoint,
     /// The first is there from the start. Connections are kept: each connects again by itself when it was lost and is needed.
     connections: Mutex<Vec<Connection>>,
+    /// When it last said, to whichever call, that it stops or that its database is away.
+    said: Mutex<Option<Instant>>,
 }
 
 #[derive(Clone, Debug)]
@@ -82,7 +87,7 @@ impl Servers {
                 }
             };
             let connections = Mutex::new(vec![Connection { channel, streams: Arc::default() }]);
-            servers.push(Server { endpoint, connections });
+            servers.push(Server { endpoint, connections, said: Mutex::default() });
         }
         let current = AtomicUsize::new(found.ok_or(last)?);
         Ok(Self { servers, current })
@@ -117,6 +122,16 @@ impl Servers {
         (Route { channel: connection.channel, place }, StreamPlace(connection.streams))
     }
 
+    /// The server at the end of a route has said that it is going, or cannot answer for a while.
+    pub(crate) fn has_said(&self, route: &Route) {
+        *self.servers[route.place].said() = Some(Instant::now());
+    }
+
+    /// Whether it has said so to any call within so long. What breaks then breaks for that reason.
+    pub(crate) fn has_said_within(&self, route: &Route, time: Duration) -> bool {
+        self.servers[route.place].said().is_some_and(|said| said.elapsed() < time)
+    }
+
     /// Calls go to the next server from now on, unless another call has seen to that.
     pub(crate) fn leave(&self, route: &Route) {
         let next = (route.place + 1) % self.servers.len();
@@ -130,6 +145,10 @@ impl Server {
         // A list that only grows is sound whatever a panicking holder was about to do.
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn said(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
@@ -142,7 +161,7 @@ mod tests {
             let endpoint = Endpoint::from_static("http://127.0.0.1:1");
             let channel = endpoint.connect_lazy();
             let connections = Mutex::new(vec![Connection { channel, streams: Arc::default() }]);
-            Server { endpoint, connections }
+            Server { endpoint, connections, said: Mutex::default() }
         };
         Servers { servers: (0..count).map(server).collect(), current: AtomicUsize::new(0) }
     }

@@ -253,3 +253,32 @@ fn a_command_goes_on_when_its_server_stops_and_is_started_again_or_another_is_na
         assert!(submit.stdout() == quiet, "the bytes of a quiet run");
     }
 }
+
+/// The word of a server that stops reaches whichever calls are under way. Another one, that only saw the connection break, gave up: `submit` sent its puzzles in one call while the other,
+/// with the results, waited for the server.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_has_told_one_call_that_it_stops_is_waited_for_by_all() {
+    let mut service = Service::start(0, &[]);
+    let listen = service.url.trim_start_matches("http://").to_owned();
+    let (told, mut hears) = mpsc::unbounded_channel();
+    let client = Client::connect(&service.url)
+        .await
+        .unwrap()
+        .with_retry(Retry::patient(e2e::PATIENCE).unless_broken())
+        .telling_waits(move |why| told.send(why.to_string()).unwrap());
+    let batch = client.create_batch(NewBatch::default()).await.unwrap().name;
+    let mut watch = client.watch(&batch, None).await.unwrap();
+    watch.next().await.unwrap().unwrap();
+    let watching = tokio::spawn(async move { watch.next().await });
+    assert_eq!(service.server.stop(), 0);
+    assert!(hears.recv().await.unwrap().contains("this server is stopping"));
+
+    // There is nobody at the address now.
+    let other = client.clone();
+    let name = batch.clone();
+    let asking = tokio::spawn(async move { other.get_batch(&name).await });
+    while !hears.recv().await.unwrap().contains("refused") {}
+    (service.server, _) = Service::server_at(&service.database, &listen);
+    assert_eq!(asking.await.unwrap().unwrap().name, batch);
+    assert_eq!(watching.await.unwrap().unwrap().unwrap().name, batch);
+}
