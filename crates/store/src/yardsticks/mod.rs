@@ -105,6 +105,11 @@ impl Yardsticks {
         Ok(Self { durable, relaxed, workers })
     }
 
+    /// Ends the connections. One that is still coming back from its last statement when PostgreSQL stops warns of it.
+    pub async fn close(&self) {
+        tokio::join!(self.durable.close(), self.relaxed.close());
+    }
+
     /// Brings the database to rest: what earlier work has left for vacuum and for the disk is done now, not while the next thing is measured.
     ///
     /// # Errors

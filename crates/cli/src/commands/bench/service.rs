@@ -36,6 +36,8 @@ const RAW_MAX: u64 = 4_000_000;
 const ROWS_MAX: usize = 200_000;
 /// Puzzles of the warm-up where none are asked for, at the most.
 const WARM_UP_MAX: u64 = 500_000;
+/// How long the connections of the yardsticks may take to end.
+const CLOSE_MAX: Duration = Duration::from_secs(2);
 
 /// The figures, as they are published in JSON.
 #[derive(Serialize, Debug)]
@@ -106,6 +108,8 @@ pub(crate) async fn run(args: BenchService) -> anyhow::Result<Exit> {
         Ok(None) => Ok(None),
         Err(error) => Err(error),
     };
+    // An error means that a statement which nobody waits for any more takes long.
+    tokio::time::timeout(CLOSE_MAX, yardsticks.close()).await.ok();
     let Some((served, yardsticks)) = cleaned(measured, stack::stop_postgres(postgres).await)? else {
         return Ok(interrupted());
     };
