@@ -69,6 +69,11 @@ impl Error {
         status.get_details_retry_info()?.retry_delay
     }
 
+    /// Whether the server itself says that it cannot answer for a while: it stops, or its database is away.
+    pub(crate) fn says_away(&self) -> bool {
+        matches!(self, Self::Status(status) if status.code() == Code::Unavailable) && self.reason().is_some()
+    }
+
     /// Whether an append was refused since something before it is missing.
     pub(crate) fn is_gap(&self) -> bool {
         self.reason().as_deref() == Some("OFFSET_BEYOND_END")

@@ -129,12 +129,11 @@ impl Patience {
             if !error.is_transient() {
                 return Err(error);
             }
-            let has_word = error.reason().is_some();
-            if has_word {
+            if error.says_away() {
                 servers.has_said(route);
             }
-            let is_told = has_word || retry.when_broken || servers.len() > 1 || self.since.is_some();
-            if !is_told && !heard_elsewhere(servers, route, retry.patience).await {
+            let is_told = error.reason().is_some() || servers.len() > 1 || self.since.is_some();
+            if !is_told && !retry.when_broken && !heard_elsewhere(servers, route, retry.patience).await {
                 return Err(error);
             }
             let since = *self.since.get_or_insert_with(Instant::now);
