@@ -192,28 +192,26 @@ async fn reflection_lists_every_service_in_both_versions_and_health_knows_each()
     use tonic_reflection::pb::{v1 as new, v1alpha as old};
     let service = Service::start(0, &[]);
     let channel = channel(&service).await;
-    let request = new::ServerReflectionRequest {
-        message_request: Some(new::server_reflection_request::MessageRequest::ListServices(String::new())),
-        ..new::ServerReflectionRequest::default()
-    };
-    let mut client = new::server_reflection_client::ServerReflectionClient::new(channel.clone());
-    let mut answers = client.server_reflection_info(tokio_stream::once(request)).await.unwrap().into_inner();
-    let answer = answers.message().await.unwrap().unwrap().message_response.unwrap();
-    let new::server_reflection_response::MessageResponse::ListServicesResponse(list) = answer else {
-        panic!("a list")
-    };
-    let newer: BTreeSet<String> = list.service.into_iter().map(|service| service.name).collect();
-    let request = old::ServerReflectionRequest {
-        message_request: Some(old::server_reflection_request::MessageRequest::ListServices(String::new())),
-        ..old::ServerReflectionRequest::default()
-    };
-    let mut client = old::server_reflection_client::ServerReflectionClient::new(channel.clone());
-    let mut answers = client.server_reflection_info(tokio_stream::once(request)).await.unwrap().into_inner();
-    let answer = answers.message().await.unwrap().unwrap().message_response.unwrap();
-    let old::server_reflection_response::MessageResponse::ListServicesResponse(list) = answer else {
-        panic!("a list")
-    };
-    let older: BTreeSet<String> = list.service.into_iter().map(|service| service.name).collect();
+    // Two sets of types of one shape.
+    macro_rules! listed {
+        ($version:ident) => {{
+            use $version::{
+                server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
+            };
+            let request = $version::ServerReflectionRequest {
+                message_request: Some(MessageRequest::ListServices(String::new())),
+                ..$version::ServerReflectionRequest::default()
+            };
+            let mut client = $version::server_reflection_client::ServerReflectionClient::new(channel.clone());
+            let answers = client.server_reflection_info(tokio_stream::once(request)).await;
+            let answer = answers.unwrap().into_inner().message().await.unwrap().unwrap();
+            let Some(MessageResponse::ListServicesResponse(list)) = answer.message_response else {
+                panic!("a list")
+            };
+            list.service.into_iter().map(|service| service.name).collect::<BTreeSet<String>>()
+        }};
+    }
+    let (newer, older) = (listed!(new), listed!(old));
     let all = [
         "grpc.health.v1.Health",
         "grpc.reflection.v1.ServerReflection",
